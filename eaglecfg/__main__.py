@@ -1,0 +1,5 @@
+"""``python -m eaglecfg``."""
+
+from eaglecfg.cli.main import main
+
+main()

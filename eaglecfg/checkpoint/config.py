@@ -1,0 +1,67 @@
+"""A model's config.json, with old and new key spellings behind one name and the raw key kept for messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "dtype": ("dtype", "torch_dtype"),
+    "rope": ("rope_parameters", "rope_scaling"),
+    "quantization": ("quantization_config",),
+}
+"""Canonical name -> spellings in files, newest first. A name that is not listed is spelled as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """A value found in the file. ``key`` is the path as the file spells it (``text_config.hidden_size``)."""
+
+    key: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A parsed config.json.
+
+    ``file`` as shown to the user, ``raw`` the whole JSON object, ``text_key`` the key of the nested text model's
+    config (``text_config``, ``llm_config``, ...), None when the text model is the top level.
+    """
+
+    file: str
+    raw: Mapping[str, Any]
+    source: str = ""
+    text_key: str | None = None
+
+    def find(self, name: str) -> ConfigValue | None:
+        """The value of ``name`` in the text model's config, then at the top level. None: the key is absent."""
+        layers: list[tuple[str, Mapping[str, Any]]] = [("", self.raw)]
+        if self.text_key is not None:
+            layers.insert(0, (f"{self.text_key}.", self.raw[self.text_key]))
+        for prefix, layer in layers:
+            for spelling in SPELLINGS.get(name, (name,)):
+                if spelling in layer:
+                    return ConfigValue(prefix + spelling, layer[spelling])
+        return None
+
+    def top(self, name: str) -> ConfigValue | None:
+        """The value of ``name`` at the top level of the file only."""
+        return ConfigValue(name, self.raw[name]) if name in self.raw else None
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """The plain value of ``name``, or ``default`` where the key is absent or null."""
+        found = self.find(name)
+        return default if found is None or found.value is None else found.value
+
+    def integer(self, name: str) -> int | None:
+        """The value of ``name`` if it is a whole number (a bool is not)."""
+        value = self.value(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    @property
+    def architecture(self) -> str | None:
+        """``architectures[0]`` of the whole file, which is what an engine picks the model class by."""
+        names = self.raw.get("architectures")
+        return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None

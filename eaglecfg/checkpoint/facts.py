@@ -1,0 +1,69 @@
+"""What is known about one checkpoint folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.checkpoint.config import ModelConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFact:
+    """One tensor as a header describes it. ``dtype`` in safetensors spelling (BF16, I64, ...), shape in elements."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    file: str
+
+    def __str__(self) -> str:
+        return f"{self.dtype} [{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """Something wrong with a file of the checkpoint.
+
+    ``kind`` names it (``missing-folder``, ``missing-config``, ``missing-shard``, ``truncated``, ``malformed``,
+    ``duplicate-tensor``, ``unreadable``, ``not-supported``, ...). ``incomplete`` is true where something that the
+    config names could not be read, so that rules which need it must not pass.
+    """
+
+    kind: str
+    file: str
+    message: str
+    help: str = ""
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VocabularyMap:
+    """Values of ``d2t`` (draft_vocab integers, raw as stored) and ``t2d`` (one byte per target token, 0 or 1)."""
+
+    d2t: Sequence[int] | None = None
+    t2d: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointFacts:
+    """Everything that files say about one checkpoint.
+
+    ``folder`` is the path as resolved, ``shown`` as the user spelled it. ``names`` are all tensor names known from
+    indexes and headers (None when no weight file could be read); ``tensors`` those whose header was read, by name.
+    ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed eaglecfg-training.json, if any.
+    """
+
+    folder: str
+    shown: str
+    config: ModelConfig | None
+    names: frozenset[str] | None = None
+    tensors: Mapping[str, TensorFact] = field(default_factory=dict)
+    weights: str | None = None
+    vocabulary: VocabularyMap = VocabularyMap()
+    generation_config: Mapping[str, Any] | None = None
+    tokenizer_config: Mapping[str, Any] | None = None
+    training: Mapping[str, Any] | None = None
+    problems: tuple[FileProblem, ...] = ()
+    files: tuple[str, ...] = ()

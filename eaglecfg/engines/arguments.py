@@ -1,0 +1,46 @@
+"""The server arguments of a deployment, flat and under the engine's own names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.source.span import KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A value that the deployment gives for one server flag. ``path`` is where, inside the deployment."""
+
+    name: str
+    value: Any
+    path: KeyPath
+
+
+def arguments(deployment: Deployment) -> Mapping[str, Argument]:
+    """Every server argument that ``deployment`` gives, by flag name with underscores.
+
+    ``parallel`` and ``server`` keys keep their names; ``speculative`` keys get their ``speculative_`` names;
+    checkpoints become ``model_path`` and ``speculative_draft_model_path``. A key that is not given is absent.
+    """
+    out: dict[str, Argument] = {}
+
+    def give(name: str, value: Any, *path: str) -> None:
+        if value is not None:
+            out[name] = Argument(name, value, path)
+
+    give("model_path", deployment.target.checkpoint, "target", "checkpoint")
+    if deployment.draft is not None:
+        give("speculative_draft_model_path", deployment.draft.checkpoint, "draft", "checkpoint")
+        give("speculative_draft_model_revision", deployment.draft.revision, "draft", "revision")
+    give("revision", deployment.target.revision, "target", "revision")
+    for name in deployment.parallel.model_fields_set:
+        give(name, getattr(deployment.parallel, name), "parallel", name)
+    if deployment.speculative is not None and deployment.speculative != "off":
+        for name in deployment.speculative.model_fields_set:
+            give(f"speculative_{name}", getattr(deployment.speculative, name), "speculative", name)
+    for name, value in deployment.server.items():
+        give(name, value, "server", name)
+    return out

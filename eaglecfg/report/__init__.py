@@ -1,0 +1,1 @@
+"""A Report turned into text, concise lines or JSON. No domain logic."""

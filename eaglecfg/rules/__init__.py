@@ -1,0 +1,1 @@
+"""Checks. One rule per file; its documentation and examples stand beside it as data."""

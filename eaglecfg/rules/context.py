@@ -1,0 +1,97 @@
+"""The read-only view that a rule is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eaglecfg.checkpoint.facts import CheckpointFacts
+from eaglecfg.checkpoint.load import read_checkpoint
+from eaglecfg.engines.arguments import Argument, arguments
+from eaglecfg.engines.boundaries import Boundaries, boundaries_of
+from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.resolve import Resolution, resolve
+from eaglecfg.engines.table import load_facts
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
+from eaglecfg.schema.training import TrainingRecord, read_training
+from eaglecfg.source.span import KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Everything a rule may look at. Fields are None where there is nothing, or where it could not be read.
+
+    For rules of scope ``file`` only ``config`` is set. ``arguments`` are the server arguments that the deployment
+    gives, under the engine's names. ``speculates`` is true where a draft will run.
+    """
+
+    config: LoadedConfig
+    deployment: LoadedDeployment | None = None
+    target: CheckpointFacts | None = None
+    draft: CheckpointFacts | None = None
+    engine: EngineFacts | None = None
+    arguments: dict[str, Argument] | None = None
+    resolution: Resolution | None = None
+    boundaries: Boundaries | None = None
+    training: TrainingRecord | None = None
+    training_problem: str = ""
+
+    @property
+    def model(self) -> Deployment:
+        """The typed deployment; only for rules of scope ``deployment``."""
+        assert self.deployment is not None
+        return self.deployment.model
+
+    def where(self, *path: str | int) -> KeyPath:
+        """The document path of a path inside the deployment, or of its nearest parent in the file."""
+        assert self.deployment is not None
+        return self.deployment.document_path(path)
+
+    def refused(self, *path: str | int) -> bool:
+        """Whether the schema refused the value at ``path``, so that its absence in ``model`` means nothing."""
+        assert self.deployment is not None
+        return any(path[: len(given)] == given for given in self.deployment.refused)
+
+    def argument(self, name: str) -> Any:
+        """The value that the deployment gives for a server flag, or None."""
+        found = (self.arguments or {}).get(name)
+        return None if found is None else found.value
+
+    def argument_path(self, name: str) -> KeyPath:
+        """The document path of the setting behind a server flag, or of the deployment when it is not given."""
+        found = (self.arguments or {}).get(name)
+        return self.where(*found.path) if found is not None else self.where()
+
+    @property
+    def speculates(self) -> bool:
+        """Whether the deployment launches a draft of its own."""
+        return self.model.draft is not None and self.model.speculative != "off"
+
+    @property
+    def trained(self) -> tuple[int, ...] | None:
+        """Trained boundaries as declared, else as recorded beside the draft. A rule of its own compares the two."""
+        declared = self.model.capture.trained_boundaries
+        if declared is not None:
+            return tuple(declared)
+        return self.training.boundaries if self.training is not None else None
+
+
+def deployment_context(config: LoadedConfig, deployment: LoadedDeployment) -> Context:
+    """Read what ``deployment`` names and put it together. Raises nothing for files that are missing or broken."""
+    base = Path(config.document.folder)
+    model = deployment.model
+    target = read_checkpoint(base, model.target.checkpoint, role="target")
+    draft = read_checkpoint(base, model.draft.checkpoint, role="draft") if model.draft is not None else None
+    engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    given = dict(arguments(model))
+    training, problem = read_training(draft.training) if draft is not None and draft.training is not None else (None, "")
+    resolution = boundaries = None
+    if engine is not None:
+        configs = target.config, draft.config if draft is not None else None
+        resolution = resolve(engine, given, *configs, env=model.env)
+        boundaries = boundaries_of(engine, *configs, resolution)
+    return Context(
+        config, deployment, target, draft, engine, given, resolution, boundaries, training, problem
+    )

@@ -1,0 +1,140 @@
+"""What rules are made of and what they yield."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal
+
+from eaglecfg.source.span import KeyPath, Span
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.context import Context
+
+
+class Severity(StrEnum):
+    """ERROR: does not start, crashes, or is certain to feed the draft something it was not made for.
+
+    WARNING: starts, but something is likely unintended, ignored or overwritten. INFO: worth knowing.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Today(StrEnum):
+    """What the engine itself does about the fault."""
+
+    SILENT = "silent"
+    CRASH_AT_START = "crash at start"
+    CRASH_AT_FIRST_REQUEST = "crash at the first request"
+    REFUSED = "refused at start"
+    REWRITTEN = "rewritten"
+    IGNORED = "ignored"
+    SLOWER = "slower"
+    NOTHING = "nothing"
+
+
+class Need(StrEnum):
+    """A fact that a rule cannot do without. The runner reports not_checked where it is missing."""
+
+    ENGINE = "engine facts"
+    TARGET_CONFIG = "the target's config.json"
+    DRAFT_CONFIG = "the draft's config.json"
+    TARGET_NAMES = "the target's tensor names"
+    DRAFT_NAMES = "the draft's tensor names"
+    DRAFT_TENSORS = "the draft's tensor shapes"
+    CAPTURE = "the captured boundaries"
+    TRAINED = "the trained boundaries (capture.trained_boundaries or eaglecfg-training.json)"
+    HARDWARE = "the hardware block"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A fact outside the config that took part: a line of config.json, a tensor in a header, a fact of the engine.
+
+    ``file`` as shown to the user. ``key`` is a JSON key path or a tensor name, ``text`` the value as evidence prints
+    it (``BF16 [4096, 12288]``), ``note`` what it says here (``12288 = 3 × 4096``). ``line`` and ``column`` where known.
+    """
+
+    file: str
+    key: str
+    text: str
+    note: str = ""
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that a machine can apply: the new source text for the value at ``path`` (in document terms)."""
+
+    title: str
+    path: KeyPath
+    text: str
+    safe: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault, stated in one sentence with both values.
+
+    ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead; ``span``
+    overrides both. ``related`` are further YAML places with a note each. ``values`` are the named values that took
+    part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` overrides the rule's own.
+    """
+
+    message: str
+    path: KeyPath = ()
+    at_key: bool = False
+    span: Span | None = None
+    severity: Severity | None = None
+    today: Today | None = None
+    why: str = ""
+    help: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    related: tuple[tuple[KeyPath, str], ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    arithmetic: tuple[str, ...] = ()
+    fix: Fix | None = None
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotChecked:
+    """The rule could not decide. ``incomplete`` where something that the config names could not be read."""
+
+    reason: str
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotApplicable:
+    """The rule has nothing to say about this deployment."""
+
+
+Item = Finding | NotChecked | NotApplicable
+Check = Callable[["Context"], Iterator[Item]]
+Scope = Literal["file", "deployment", "study"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A check and what is known about it.
+
+    ``check`` yields findings, or NotChecked, or NotApplicable; nothing at all is a pass. ``needs`` are tested before
+    it runs. ``follows`` names rules whose failure explains this one's: then its findings are dropped and counted.
+    ``research`` are the ids of the notes that the rule answers.
+    """
+
+    id: str
+    slug: str
+    severity: Severity
+    today: Today
+    check: Check
+    scope: Scope = "deployment"
+    needs: tuple[Need, ...] = ()
+    follows: tuple[str, ...] = ()
+    research: tuple[str, ...] = ()

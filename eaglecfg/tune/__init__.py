@@ -1,0 +1,1 @@
+"""The study: launch, measure, remember, suggest, decide."""
