@@ -1,0 +1,91 @@
+"""What a run of the rules came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eaglecfg.rules.model import Finding, Rule, Severity
+from eaglecfg.source.document import Document
+from eaglecfg.source.span import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """A finding with its place resolved. ``span`` lies in ``document``; ``deployment`` is None for a whole file."""
+
+    rule: Rule
+    finding: Finding
+    severity: Severity
+    document: Document
+    span: Span
+    deployment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A rule that could not decide. ``incomplete``: something that the config names could not be read."""
+
+    rule: Rule
+    reason: str
+    document: Document
+    deployment: str | None = None
+    incomplete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Findings that were only consequences of another rule's failure. ``because`` is that rule's id."""
+
+    rule: Rule
+    because: str
+    count: int
+    deployment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """A rule that raised. ``trace`` is for the bug report, never printed unasked."""
+
+    rule: Rule
+    error: str
+    trace: str
+    deployment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a renderer needs. Counts are over (rule, file) or (rule, deployment) pairs.
+
+    ``engines`` are labels such as ``sglang 0.5.14``. ``findings`` are ordered by file, then line.
+    ``deployments`` are the names checked, ``files`` the number of files looked at, ``seconds`` the time taken.
+    """
+
+    documents: tuple[Document, ...]
+    engines: tuple[str, ...]
+    deployments: tuple[str, ...]
+    findings: tuple[Reported, ...]
+    not_checked: tuple[Skipped, ...]
+    dropped: tuple[Dropped, ...]
+    crashes: tuple[Crash, ...]
+    passed: int
+    not_applicable: int
+    suppressed: int = 0
+    rules: int = 0
+    files: int = 0
+    seconds: float = 0.0
+    required: frozenset[str] = field(default=frozenset())
+
+    def count(self, severity: Severity) -> int:
+        """Findings of exactly this severity."""
+        return sum(found.severity is severity for found in self.findings)
+
+    def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
+        """0 nothing at or above ``fail_on``; 1 findings; 3 something named could not be read; 4 a rule crashed."""
+        order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
+        if self.crashes:
+            return 4
+        if any(order.index(found.severity) >= order.index(fail_on) for found in self.findings):
+            return 1
+        missing = any(skip.incomplete or skip.rule.id in self.required for skip in self.not_checked)
+        unread = any(found.finding.incomplete for found in self.findings)
+        return 3 if missing or unread else 0
