@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.checkpoint.load import read_checkpoint
@@ -14,7 +14,7 @@ from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
 from eaglecfg.engines.table import load_facts
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
 from eaglecfg.schema.training import TrainingRecord, read_training
 from eaglecfg.source.span import KeyPath
 
@@ -23,7 +23,8 @@ from eaglecfg.source.span import KeyPath
 class Context:
     """Everything a rule may look at. Fields are None where there is nothing, or where it could not be read.
 
-    For rules of scope ``file`` only ``config`` is set. ``arguments`` are the server arguments that the deployment
+    For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and problems, and
+    ``study`` is the study, ``study_config`` the config file that it names. ``arguments`` are the server arguments that the deployment
     gives, under the engine's names. ``speculates`` is true where a draft will run.
     """
 
@@ -37,6 +38,8 @@ class Context:
     boundaries: Boundaries | None = None
     training: TrainingRecord | None = None
     training_problem: str = ""
+    study: LoadedStudy | None = None
+    study_config: LoadedConfig | None = None
 
     @property
     def model(self) -> Deployment:
@@ -78,20 +81,52 @@ class Context:
         return self.training.boundaries if self.training is not None else None
 
 
-def deployment_context(config: LoadedConfig, deployment: LoadedDeployment) -> Context:
+@dataclass(slots=True)
+class Checkpoints:
+    """Checkpoints read in one run; deployments that share one read it once."""
+
+    deep: bool = False
+    known: dict[tuple[Path, str, str], CheckpointFacts] = field(default_factory=dict)
+
+    def get(self, base: Path, spelled: str, role: Literal["target", "draft"]) -> CheckpointFacts:
+        """The facts of a checkpoint named in a file of folder ``base``."""
+        key = (base, spelled, role)
+        if key not in self.known:
+            self.known[key] = read_checkpoint(base, spelled, role=role, deep=self.deep)
+        return self.known[key]
+
+    @property
+    def read(self) -> tuple[CheckpointFacts, ...]:
+        """All that were read."""
+        return tuple(self.known.values())
+
+
+def deployment_context(
+    config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints
+) -> Context:
     """Read what ``deployment`` names and put it together. Raises nothing for files that are missing or broken."""
     base = Path(config.document.folder)
     model = deployment.model
-    target = read_checkpoint(base, model.target.checkpoint, role="target")
-    draft = read_checkpoint(base, model.draft.checkpoint, role="draft") if model.draft is not None else None
+    target = checkpoints.get(base, model.target.checkpoint, "target")
+    draft = checkpoints.get(base, model.draft.checkpoint, "draft") if model.draft is not None else None
     engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     given = dict(arguments(model))
-    training, problem = read_training(draft.training) if draft is not None and draft.training is not None else (None, "")
+    record = draft.training if draft is not None else None
+    training, problem = read_training(record) if record is not None else (None, "")
     resolution = boundaries = None
     if engine is not None:
         configs = target.config, draft.config if draft is not None else None
         resolution = resolve(engine, given, *configs, env=model.env)
         boundaries = boundaries_of(engine, *configs, resolution)
     return Context(
-        config, deployment, target, draft, engine, given, resolution, boundaries, training, problem
+        config=config,
+        deployment=deployment,
+        target=target,
+        draft=draft,
+        engine=engine,
+        arguments=given,
+        resolution=resolution,
+        boundaries=boundaries,
+        training=training,
+        training_problem=problem,
     )

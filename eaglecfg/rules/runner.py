@@ -1,0 +1,220 @@
+"""Runs rules over files: order, needs, crash isolation, and one finding for one cause."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eaglecfg.errors import ConfigUnreadable, UsageError
+from eaglecfg.rules.context import Checkpoints, Context, deployment_context
+from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
+from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped
+from eaglecfg.rules.registry import chosen, matching
+from eaglecfg.schema.load import load_config
+from eaglecfg.schema.load_study import kind_of, load_study
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
+from eaglecfg.source.document import Document
+from eaglecfg.source.read import read_document
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Outcomes as they come in; frozen into a Report at the end."""
+
+    findings: list[Reported] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    crashes: list[Crash] = field(default_factory=list)
+    passed: int = 0
+    not_applicable: int = 0
+
+
+def validate(
+    documents: Sequence[Document],
+    *,
+    select: Collection[str] = (),
+    ignore: Collection[str] = (),
+    require: Collection[str] = (),
+    deployment: str | None = None,
+    deep: bool = False,
+) -> Report:
+    """Check config and study files.
+
+    ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one deployment by
+    name; ``deep`` opens every shard of every checkpoint. Raises UsageError for names that do not exist.
+    """
+    started = time.perf_counter()
+    rules = chosen(select, ignore)
+    required = frozenset(rule.id for name in require for rule in matching(name))
+    tally, checkpoints = _Tally(), Checkpoints(deep=deep)
+    engines: list[str] = []
+    names: list[str] = []
+    files: set[str] = set()
+    for document in documents:
+        if kind_of(document) == "study":
+            _run(rules, ("file", "study"), _study_context(document), tally)
+            continue
+        config = load_config(document)
+        if config.engine is not None:
+            engines.append(f"{config.engine.name} {config.engine.version}")
+        _run(rules, ("file",), Context(config), tally)
+        for each in config.deployments:
+            if deployment in (None, each.name):
+                names.append(each.name)
+                _run(rules, ("deployment",), deployment_context(config, each, checkpoints), tally)
+    if deployment is not None and not names:
+        raise UsageError(f"there is no deployment {deployment!r} in {', '.join(d.name for d in documents)}")
+    for checkpoint in checkpoints.read:
+        files.update(f"{checkpoint.folder}/{name}" for name in checkpoint.files)
+    return _report(
+        tally, documents, engines, names, required, len(rules), len(files) + len(documents), started
+    )
+
+
+def check_deployment(config: LoadedConfig, deployment: LoadedDeployment) -> Report:
+    """Check one deployment that need not stand in a file as it is; a tuner asks so before it launches."""
+    started = time.perf_counter()
+    tally, checkpoints = _Tally(), Checkpoints()
+    rules = chosen()
+    _run(rules, ("deployment",), deployment_context(config, deployment, checkpoints), tally)
+    engine = [f"{config.engine.name} {config.engine.version}"] if config.engine is not None else []
+    return _report(
+        tally, [config.document], engine, [deployment.name], frozenset(), len(rules), 0, started
+    )
+
+
+def _study_context(document: Document) -> Context:
+    study = load_study(document)
+    # File rules look at text and schema problems, and these are the same kind of thing in both files.
+    own = LoadedConfig(document, None, (), study.problems)
+    named = None
+    if study.model is not None:
+        path = Path(document.folder) / study.model.config
+        try:
+            named = load_config(read_document(path, shown=study.model.config))
+        except ConfigUnreadable:
+            named = None  # a study rule says so, at the key that names the file
+    return Context(own, study=study, study_config=named)
+
+
+def _report(
+    tally: _Tally,
+    documents: Sequence[Document],
+    engines: Iterable[str],
+    names: Iterable[str],
+    required: frozenset[str],
+    rules: int,
+    files: int,
+    started: float,
+) -> Report:
+    order = {document.name: index for index, document in enumerate(documents)}
+    rank = [Severity.ERROR, Severity.WARNING, Severity.INFO]
+    findings = sorted(
+        tally.findings,
+        key=lambda f: (order.get(f.document.name, 0), rank.index(f.severity), f.span.start, f.rule.id),
+    )
+    return Report(
+        documents=tuple(documents),
+        engines=tuple(dict.fromkeys(engines)),
+        deployments=tuple(names),
+        findings=tuple(findings),
+        not_checked=tuple(tally.skipped),
+        dropped=tuple(tally.dropped),
+        crashes=tuple(tally.crashes),
+        passed=tally.passed,
+        not_applicable=tally.not_applicable,
+        rules=rules,
+        files=files,
+        seconds=time.perf_counter() - started,
+        required=required,
+    )
+
+
+def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tally: _Tally) -> None:
+    """Run every rule of ``scopes`` on one context and sort what comes out into ``tally``."""
+    found: dict[str, tuple[Rule, list[Finding]]] = {}
+    name = context.deployment.name if context.deployment is not None else None
+    document = context.config.document
+    for rule in rules:
+        if rule.scope not in scopes:
+            continue
+        missing = _missing(rule, context)
+        if missing is not None:
+            if isinstance(missing, NotApplicable):
+                tally.not_applicable += 1
+            else:
+                tally.skipped.append(Skipped(rule, missing.reason, document, name, missing.incomplete))
+            continue
+        try:
+            items = list(rule.check(context))
+        except Exception as error:  # a rule that crashes must not take the others along
+            tally.crashes.append(_crash(rule, error, name))
+            continue
+        findings = [item for item in items if isinstance(item, Finding)]
+        undecided = [item for item in items if isinstance(item, NotChecked)]
+        for reason in undecided:
+            tally.skipped.append(Skipped(rule, reason.reason, document, name, reason.incomplete))
+        if findings:
+            found[rule.id] = (rule, findings)
+        elif not undecided:
+            if any(isinstance(item, NotApplicable) for item in items):
+                tally.not_applicable += 1
+            else:
+                tally.passed += 1
+    _keep_causes(found, context, tally)
+
+
+def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context, tally: _Tally) -> None:
+    """Drop findings that another rule's failure explains; what is only worth knowing explains nothing."""
+    name = context.deployment.name if context.deployment is not None else None
+    failed = {
+        rule.id
+        for rule, findings in found.values()
+        if any((finding.severity or rule.severity) is not Severity.INFO for finding in findings)
+    }
+    for rule, findings in found.values():
+        cause = next((other for other in rule.follows if other in failed), None)
+        if cause is not None:
+            tally.dropped.append(Dropped(rule, cause, len(findings), name))
+            continue
+        document = context.config.document
+        for finding in findings:
+            place = document.place(finding.path)
+            at = place.key if finding.at_key and place.key is not None else place.value
+            severity = finding.severity or rule.severity
+            tally.findings.append(Reported(rule, finding, severity, document, finding.span or at, name))
+
+
+def _crash(rule: Rule, error: Exception, name: str | None) -> Crash:
+    import traceback
+
+    return Crash(rule, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)
+
+
+_DRAFT_NEEDS = {Need.DRAFT_CONFIG, Need.DRAFT_NAMES, Need.DRAFT_TENSORS, Need.CAPTURE, Need.TRAINED}
+
+
+def _missing(rule: Rule, context: Context) -> NotChecked | NotApplicable | None:
+    """Why the rule cannot run, if it cannot."""
+    if rule.scope != "deployment" or not rule.needs:
+        return None
+    if not context.speculates and _DRAFT_NEEDS & set(rule.needs):
+        return NotApplicable()
+    have = dict(_facts(context))
+    lacking = [need for need in rule.needs if not have[need]]
+    return NotChecked(f"needs {' and '.join(lacking)}") if lacking else None
+
+
+def _facts(context: Context) -> Iterator[tuple[Need, bool]]:
+    target, draft = context.target, context.draft
+    yield Need.ENGINE, context.engine is not None
+    yield Need.TARGET_CONFIG, target is not None and target.config is not None
+    yield Need.TARGET_NAMES, target is not None and target.names is not None
+    yield Need.DRAFT_CONFIG, draft is not None and draft.config is not None
+    yield Need.DRAFT_NAMES, draft is not None and draft.names is not None
+    yield Need.DRAFT_TENSORS, draft is not None and bool(draft.tensors)
+    yield Need.CAPTURE, context.boundaries is not None
+    yield Need.TRAINED, context.trained is not None
+    yield Need.HARDWARE, context.model.hardware is not None
