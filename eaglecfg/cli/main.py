@@ -1,0 +1,104 @@
+"""The ``eaglecfg`` command: one group, one place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from eaglecfg import __version__
+from eaglecfg.errors import EaglecfgError
+
+COMMANDS = {
+    "validate": "Check eaglecfg.yaml and study files against the checkpoints and the engine.",
+    "trace": "Show the path of the hidden states through a deployment, hop by hop.",
+    "tune": "Search settings with timed server launches.",
+    "explain": "Tell what a rule checks, why, and how to fix what it finds.",
+    "rules": "List the rules.",
+    "schema": "Print the JSON Schemas of the files that eaglecfg reads.",
+}
+"""Command -> its line in the help. The modules behind them load only when called, to start fast."""
+
+INTERNAL_ERROR = 4
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"eaglecfg.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        name = click.utils.make_str(args[0])
+        if name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise click.UsageError(f"There is no command {name!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", message="eaglecfg %(version)s")
+def cli() -> None:
+    """Check and tune EAGLE-3 speculative decoding deployments on SGLang.
+
+    Exit codes: 0 good, 1 findings, 2 usage or unreadable config, 3 incomplete, 4 internal error,
+    130 interrupted.
+    """
+
+
+def main() -> None:
+    """Run the command line and end the process. Nothing but an exit code and text leaves here."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line and return its exit code."""
+    try:
+        code = cli.main(arguments, prog_name="eaglecfg", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. Point stdout elsewhere, or the interpreter complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except EaglecfgError as error:
+        click.echo(f"eaglecfg: {error}", err=True)
+        return error.exit_code
+    except Exception as error:
+        if "--traceback" in arguments:
+            raise
+        click.echo(
+            f"eaglecfg: internal error: {type(error).__name__}: {error}. "
+            f"This is a fault of eaglecfg {__version__}; add --traceback to see where.",
+            err=True,
+        )
+        return INTERNAL_ERROR
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""``eaglecfg validate``."""
+
+from __future__ import annotations
+
+import click
+
+from eaglecfg import __version__
+from eaglecfg.cli.output import color_option, columns, read_files, traceback_option, write
+from eaglecfg.rules.model import Severity
+from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.registry import chosen
+from eaglecfg.rules.runner import validate
+
+
+@click.command("validate")
+@click.argument("files", nargs=-1, metavar="[FILE]...")
+@click.option("--deployment", "-d", help="Check this deployment only.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "concise", "json"]),
+    default="text",
+    show_default=True,
+    help="How to print the report.",
+)
+@color_option
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "info"]),
+    default="error",
+    show_default=True,
+    help="The least severe finding that gives exit code 1.",
+)
+@click.option("--select", multiple=True, metavar="RULE", help="Run these rules only (id, slug or EC2).")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave these rules out.")
+@click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if one of these could not be checked.")
+@click.option("--strict", is_flag=True, help="Exit 3 if any rule could not be checked.")
+@click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
+@traceback_option
+def command(
+    files: tuple[str, ...],
+    deployment: str | None,
+    form: str,
+    color: str,
+    fail_on: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    require: tuple[str, ...],
+    strict: bool,
+    deep: bool,
+) -> int:
+    """Check config and study files against the checkpoints and the engine they name.
+
+    Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU and no network, loads no weights.
+    """
+    wanted = [part for name in select for part in name.split(",")]
+    unwanted = [part for name in ignore for part in name.split(",")]
+    required = (
+        [rule.id for rule in chosen(wanted, unwanted)]
+        if strict
+        else [p for n in require for p in n.split(",")]
+    )
+    report = validate(
+        read_files(files),
+        select=wanted,
+        ignore=unwanted,
+        require=required,
+        deployment=deployment,
+        deep=deep,
+    )
+    severity = Severity(fail_on)
+    _write(report, form, color, severity)
+    return report.exit_code(severity)
+
+
+def _write(report: Report, form: str, color: str, fail_on: Severity) -> None:
+    if form == "json":
+        from eaglecfg.report.machine import to_json
+
+        click.echo(to_json(report, fail_on, version=__version__), nl=False)
+    elif form == "concise":
+        from eaglecfg.report.concise import render as concise
+
+        write(concise(report), color)
+    else:
+        from eaglecfg.report.text import render
+
+        write(render(report, fail_on, version=__version__, width=columns()), color)

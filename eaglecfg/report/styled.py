@@ -1,0 +1,78 @@
+"""Lines of text with styles, so that one renderer serves a terminal, a pipe and a file."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Style = Literal["plain", "bold", "error", "warning", "info", "good", "dim", "place"]
+
+_RICH = {
+    "plain": "",
+    "bold": "bold",
+    "error": "bold red",
+    "warning": "bold yellow",
+    "info": "bold cyan",
+    "good": "bold green",
+    "dim": "dim",
+    "place": "blue",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A run of text in one style."""
+
+    text: str
+    style: Style = "plain"
+
+
+Line = tuple[Part, ...]
+
+
+def line(*parts: str | Part) -> Line:
+    """A line from plain strings and parts."""
+    return tuple(Part(part) if isinstance(part, str) else part for part in parts)
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """The text without styles; ends with a newline when there is any line."""
+    return "".join("".join(part.text for part in each).rstrip() + "\n" for each in lines)
+
+
+def coloured(lines: Sequence[Line]) -> str:
+    """The text with terminal colours. rich is imported here: most runs write to a pipe and do without it."""
+    from io import StringIO
+
+    from rich.console import Console
+    from rich.text import Text
+
+    out = StringIO()
+    # Wide enough never to wrap: the terminal wraps better, and copied text stays whole.
+    console = Console(file=out, force_terminal=True, color_system="standard", width=10_000, highlight=False)
+    for each in lines:
+        text = Text()
+        for part in each:
+            text.append(part.text, style=_RICH[part.style])
+        text.rstrip()
+        console.print(text, soft_wrap=True)
+    return out.getvalue()
+
+
+def cells(text: str) -> int:
+    """Terminal columns that ``text`` takes: wide characters two, combining and control characters none."""
+    total = 0
+    for character in text:
+        if unicodedata.combining(character) or unicodedata.category(character) in ("Cc", "Cf"):
+            continue
+        total += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return total
+
+
+def visible(text: str) -> str:
+    """``text`` with control characters escaped, so that a file cannot drive the reader's terminal."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text
+    )

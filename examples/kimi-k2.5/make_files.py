@@ -1,0 +1,129 @@
+"""Write the files that `eaglecfg validate` reads, in the shapes of Kimi-K2.5 and an EAGLE-3 draft for it.
+
+The weights are holes of sparse files: the folders look like gigabytes and take almost no disk.
+
+    python examples/kimi-k2.5/make_files.py            writes target/ and draft/ beside this file
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from eaglecfg.checkpoint.sketch import write_checkpoint
+
+LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 61, 7168, 163840, 32000
+HEADS, HEAD_DIM, INTERMEDIATE = 64, 128, 18432
+STATES = 3
+
+TARGET = {
+    "architectures": ["KimiK25ForConditionalGeneration"],
+    "model_type": "kimi_k25",
+    "dtype": "bfloat16",
+    "text_config": {
+        "architectures": ["DeepseekV3ForCausalLM"],
+        "model_type": "kimi_k2",
+        "dtype": "bfloat16",
+        "hidden_size": HIDDEN,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": HEADS,
+        "q_lora_rank": 1536,
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "intermediate_size": INTERMEDIATE,
+        "moe_intermediate_size": 2048,
+        "n_routed_experts": 384,
+        "num_experts_per_tok": 8,
+        "first_k_dense_replace": 1,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-5,
+        "max_position_embeddings": 262144,
+        "rope_theta": 50000.0,
+        "tie_word_embeddings": False,
+        "vocab_size": VOCABULARY,
+    },
+    "tie_word_embeddings": False,
+}
+
+DRAFT = {
+    "architectures": ["LlamaForCausalLMEagle3"],
+    "model_type": "llama",
+    "dtype": "bfloat16",
+    "hidden_size": HIDDEN,
+    "num_hidden_layers": 1,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+    "head_dim": HEAD_DIM,
+    "intermediate_size": INTERMEDIATE,
+    "hidden_act": "silu",
+    "rms_norm_eps": 1e-5,
+    "max_position_embeddings": 262144,
+    "rope_theta": 1000000.0,
+    "tie_word_embeddings": False,
+    "vocab_size": VOCABULARY,
+    "draft_vocab_size": DRAFT_VOCABULARY,
+    "eagle_config": {
+        "eagle_aux_hidden_state_layer_ids": [2, 30, 58],
+        "use_aux_hidden_state": True,
+    },
+}
+
+
+def tensors(shapes: dict[str, list[int]]) -> dict[str, tuple[str, list[int]]]:
+    """Every shape as a bfloat16 tensor."""
+    return {name: ("BF16", shape) for name, shape in shapes.items()}
+
+
+def main(folder: Path) -> None:
+    """Write ``folder``/target and ``folder``/draft."""
+    body = "language_model.model."
+    write_checkpoint(
+        folder / "target",
+        TARGET,
+        tensors(
+            {
+                body + "embed_tokens.weight": [VOCABULARY, HIDDEN],
+                body + "layers.0.input_layernorm.weight": [HIDDEN],
+                body + f"layers.{LAYERS - 1}.input_layernorm.weight": [HIDDEN],
+                body + "norm.weight": [HIDDEN],
+                "language_model.lm_head.weight": [VOCABULARY, HIDDEN],
+            }
+        ),
+    )
+    layer, width = "midlayer.", HEADS * HEAD_DIM
+    every = VOCABULARY // DRAFT_VOCABULARY
+    write_checkpoint(
+        folder / "draft",
+        DRAFT,
+        tensors(
+            {
+                "fc.weight": [HIDDEN, STATES * HIDDEN],
+                layer + "input_layernorm.weight": [HIDDEN],
+                layer + "hidden_norm.weight": [HIDDEN],
+                layer + "post_attention_layernorm.weight": [HIDDEN],
+                layer + "self_attn.q_proj.weight": [width, 2 * HIDDEN],
+                layer + "self_attn.k_proj.weight": [width, 2 * HIDDEN],
+                layer + "self_attn.v_proj.weight": [width, 2 * HIDDEN],
+                layer + "self_attn.o_proj.weight": [HIDDEN, width],
+                layer + "mlp.gate_proj.weight": [INTERMEDIATE, HIDDEN],
+                layer + "mlp.up_proj.weight": [INTERMEDIATE, HIDDEN],
+                layer + "mlp.down_proj.weight": [HIDDEN, INTERMEDIATE],
+                "norm.weight": [HIDDEN],
+                "lm_head.weight": [DRAFT_VOCABULARY, HIDDEN],
+            }
+        )
+        | {"d2t": ("I64", [DRAFT_VOCABULARY]), "t2d": ("BOOL", [VOCABULARY])},
+        {
+            "d2t": [(every - 1) * index for index in range(DRAFT_VOCABULARY)],
+            "t2d": bytes(
+                index % every == 0 and index < every * DRAFT_VOCABULARY for index in range(VOCABULARY)
+            ),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent)
