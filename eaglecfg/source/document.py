@@ -24,7 +24,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file as read. ``name`` is its path as the user spelled it; ``folder`` resolves relative paths in it.
+    """One file as read. ``name`` is its path as the user spelled it; paths in it resolve against ``folder``.
 
     ``data`` holds str, int, float, bool, None, list and dict only; dict keys are str. ``places`` has an entry
     for every path in ``data`` and for the root ``()``. Nothing is dropped silently: what could not be taken
