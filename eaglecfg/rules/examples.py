@@ -1,17 +1,15 @@
-"""The examples and the documentation of a rule, and how an example becomes real folders.
+"""How an example of a rule's documentation becomes real folders.
 
-``ecNNN.yaml`` stands beside its rule and is read only by ``explain``, the docs and the tests. Its keys:
-``summary`` (one sentence), ``what``, ``why``, ``fix``, ``references``, ``failing`` and ``passing``. An example
-changes a small consistent pair (a Llama target of 12 layers and its EAGLE-3 draft on SGLang); its keys, all
-optional but ``title``:
+``ecNNN.yaml`` lists examples under ``failing`` and ``passing``. Each changes a small consistent pair, a Llama
+target of 12 layers and its EAGLE-3 draft on SGLang. Its keys, all optional but ``title``:
 
 - ``engine``: a version, shorthand for ``config: {engine: {version: ...}}``.
 - ``config``: patch of the whole eaglecfg.yaml; ``deployment``: patch of its one deployment, ``chat``.
 - ``text``: the whole eaglecfg.yaml as text, instead of both.
-- ``target``, ``draft``: ``config`` (patch of config.json), ``tensors`` (name to [dtype, shape], null removes),
-  ``values`` (name to a list or a recipe, null removes), ``shards`` (number of weight files).
+- ``target``, ``draft``: ``config`` (patch of config.json), ``tensors`` (name to [dtype, shape], null
+  removes), ``values`` (name to a list or a recipe, null removes), ``shards`` (number of weight files).
   ``draft.training``: the content of eaglecfg-training.json.
-- ``study``: patch of a small study file, written as study.yaml and checked too; ``study_text``: its whole text.
+- ``study``: patch of a small study file, written as study.yaml and checked too; ``study_text``: its text.
 - ``files``: path to text, written last. ``remove``: paths to delete. ``truncate``: path to bytes kept.
 - ``expect``: text, or list of texts, that the rule's findings must contain.
 
@@ -22,17 +20,14 @@ A recipe is ``{form: offset | absolute | zeros, patch: {index: value}}`` or, for
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
-from eaglecfg.rules.model import Rule
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 12, 256, 1024, 256
 HEADS, KEY_VALUE_HEADS, HEAD_DIM, INTERMEDIATE = 4, 2, 64, 512
@@ -146,41 +141,6 @@ DRAFT_VALUES: Mapping[str, Any] = {
     "d2t": {"form": "offset"},
     "t2d": {"marks": [EVERY * index for index in range(DRAFT_VOCABULARY)]},
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RuleDocs:
-    """The content of one ``ecNNN.yaml``; examples stay plain data."""
-
-    summary: str
-    what: str
-    why: str
-    fix: str
-    references: tuple[str, ...]
-    failing: tuple[Mapping[str, Any], ...]
-    passing: tuple[Mapping[str, Any], ...]
-
-
-def docs_path(rule: Rule) -> Path:
-    """Where the documentation of ``rule`` stands: ``ecNNN.yaml`` beside its module."""
-    module = sys.modules[rule.check.__module__]
-    assert module.__file__ is not None
-    return Path(module.__file__).with_name(f"{rule.id.lower()}.yaml")
-
-
-def read_docs(rule: Rule) -> RuleDocs:
-    """Documentation and examples of ``rule``. Raises FileNotFoundError without a file, KeyError for a gap."""
-    with docs_path(rule).open(encoding="utf-8") as stream:
-        raw = yaml.load(stream, Loader=yaml.CSafeLoader)
-    return RuleDocs(
-        summary=raw["summary"].strip(),
-        what=raw["what"].strip(),
-        why=raw["why"].strip(),
-        fix=raw["fix"].strip(),
-        references=tuple(raw["references"]),
-        failing=tuple(raw["failing"]),
-        passing=tuple(raw["passing"]),
-    )
 
 
 def expected(example: Mapping[str, Any]) -> tuple[str, ...]:

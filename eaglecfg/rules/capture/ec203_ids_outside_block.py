@@ -1,0 +1,78 @@
+"""Capture ids at the top level of the draft's config.json are not read by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.capture.ids import (
+    BLOCK,
+    KEY,
+    UNLOADABLE,
+    at_top,
+    depth_line,
+    draft_config,
+    engine_label,
+    engine_line,
+    ids_path,
+    in_block,
+    key_line,
+    spelled,
+    target_config,
+)
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+
+
+def check(context: Context) -> Iterator[Item]:
+    """Where only the top level lists ids, say what the engine captures instead, and whether that does harm."""
+    draft, found = draft_config(context), context.boundaries
+    assert found is not None
+    top = at_top(draft)
+    if top is None or not top.value or in_block(draft) is not None or found.outcome == "nothing":
+        return
+    ids = top.ids
+    if ids is None:
+        return  # nothing reads it, so nothing can be said about what it means
+    captured, trained = found.captured, context.trained
+    as_outputs = tuple(sorted(i + 1 for i in ids))
+    harmless = captured == trained if trained is not None else captured in (tuple(sorted(ids)), as_outputs)
+    meant = (
+        f"{spelled(trained)}, on which the draft was trained"
+        if trained is not None
+        else f"{spelled(as_outputs)} or {spelled(sorted(ids))}"
+    )
+    label = engine_label(context)
+    instead = "which happens to be what the list means" if harmless else f"not {meant}"
+    yield Finding(
+        f"{context.draft.shown if context.draft else ''}/config.json lists capture ids {spelled(ids)} "
+        "outside "
+        f"{BLOCK}; {label} does not read them and captures its default {spelled(captured)}, {instead}",
+        path=ids_path(context),
+        severity=Severity.INFO if harmless else Severity.ERROR,
+        today=Today.IGNORED if harmless else Today.SILENT,
+        why="other engines read this list at the top level, SGLang only inside eagle_config, and it says "
+        "nothing",
+        help=f'move the list into "{BLOCK}": {{"{KEY}": [...]}}, counted as layer outputs where SGLang adds 1',
+        evidence=(
+            key_line(draft, top, "not read"),
+            depth_line(target_config(context), "depth of the target"),
+            engine_line(context),
+        ),
+        values={
+            "top_level_ids": list(ids),
+            "effective_boundaries": list(captured),
+            "trained_boundaries": list(trained) if trained is not None else None,
+        },
+    )
+
+
+RULE = Rule(
+    id="EC203",
+    slug="capture-ids-outside-eagle-config",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
+    follows=("EC202", *UNLOADABLE),
+    research=("IDS-01", "IDS-02"),
+)

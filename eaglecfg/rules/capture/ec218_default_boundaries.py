@@ -1,0 +1,68 @@
+"""Without ids and without trained boundaries the engine's default stands unproven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.capture.ids import (
+    UNLOADABLE,
+    depth_line,
+    draft_config,
+    engine_label,
+    engine_line,
+    ids_line,
+    ids_path,
+    layers,
+    shift_lines,
+    spelled,
+    target_config,
+    third_points,
+)
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+
+
+def check(context: Context) -> Iterator[Item]:
+    """Name the default; warn where it is not the one that trainers use."""
+    found, n = context.boundaries, layers(context)
+    assert found is not None
+    if found.ids is not None or found.outcome != "captured" or context.trained is not None or n is None:
+        yield NotApplicable()
+        return
+    usual = third_points(n)
+    other = found.captured != usual
+    tail = f", while trainers that write no ids capture {spelled(usual)}" if other else ""
+    yield Finding(
+        f"the draft lists no capture ids, so {engine_label(context)} captures its default "
+        f"{spelled(found.captured)}{tail}",
+        path=ids_path(context),
+        severity=Severity.WARNING if other else Severity.INFO,
+        today=Today.SILENT if other else Today.NOTHING,
+        why="no file says whether the draft was trained on these; with others it loses acceptance in silence",
+        help="declare capture.trained_boundaries, so that eaglecfg proves it",
+        evidence=(
+            ids_line(draft_config(context), "no ids"),
+            depth_line(target_config(context), "depth of the target"),
+            engine_line(context),
+        ),
+        values={"ids": None, "effective_boundaries": list(found.captured)},
+        arithmetic=shift_lines(None, found.shifted, n),
+    )
+
+
+RULE = Rule(
+    id="EC218",
+    slug="default-boundaries",
+    severity=Severity.INFO,
+    today=Today.NOTHING,
+    check=check,
+    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
+    follows=(
+        "EC202",
+        "EC203",
+        "EC213",
+        "EC216",
+        *UNLOADABLE,
+    ),
+    research=("IDS-05", "IDS-11"),
+)

@@ -1,0 +1,69 @@
+"""Older engine versions build fc for three states, whatever the ids say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.engines.table import known_versions, load_facts
+from eaglecfg.rules.capture.ids import (
+    UNLOADABLE,
+    counted,
+    draft_config,
+    engine_label,
+    ids_line,
+    ids_path,
+    spelled,
+)
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
+
+FIXED = 3
+
+
+def check(context: Context) -> Iterator[Item]:
+    """Where this version's draft class is fixed to three states, three must be captured."""
+    found, draft = context.boundaries, draft_config(context)
+    assert found is not None
+    assert context.engine is not None
+    name = draft.architecture
+    fact = context.engine.drafts.get(name) if name is not None else None
+    if fact is None or fact.free_capture_count or found.outcome != "captured" or len(found.captured) == FIXED:
+        return
+    yield Finding(
+        f"{counted(len(found.captured), 'state')} {spelled(found.captured)} are captured, but "
+        f"{engine_label(context)} "
+        f"builds fc for {FIXED}, whatever the ids say{_first_free(context, name or '')}",
+        path=ids_path(context),
+        why="the fc in the file is wider or narrower than the one that this version builds",
+        help="run a version that takes the number of states from the ids, or a draft with three",
+        evidence=(
+            ids_line(draft, counted(len(found.captured), "state")),
+            Evidence(
+                f"{context.engine.name} {context.engine.facts_of}", fact.source, f"fc is {FIXED} states wide"
+            ),
+        ),
+        values={"captured_states": len(found.captured), "fc_states": FIXED},
+        arithmetic=(f"{FIXED} expected, {len(found.captured)} captured",),
+    )
+
+
+def _first_free(context: Context, name: str) -> str:
+    assert context.engine is not None
+    for version in known_versions(context.engine.name):
+        facts = load_facts(context.engine.name, version)
+        fact = facts.drafts.get(name) if facts is not None else None
+        if fact is not None and fact.free_capture_count:
+            return f"; sglang {version} and later follow the ids"
+    return ""
+
+
+RULE = Rule(
+    id="EC219",
+    slug="fixed-state-count",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
+    follows=("EC202", "EC203", *UNLOADABLE),
+    research=("IDS-24",),
+)
