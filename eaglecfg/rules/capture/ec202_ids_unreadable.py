@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     BLOCK,
     KEY,
+    UNLOADABLE,
     Listed,
     draft_config,
     engine_label,
@@ -72,6 +72,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
-    follows=(*UNLOADABLE),
+    follows=UNLOADABLE,
     research=("IDS-04",),
 )

@@ -24,7 +24,7 @@ from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 
 def check(context: Context) -> Iterator[Item]:
-    """Where only the top level lists ids, say what the engine captures instead, and whether that does harm."""
+    """Where only the top level lists ids, say what the engine captures instead and whether that does harm."""
     draft, found = draft_config(context), context.boundaries
     assert found is not None
     top = at_top(draft)
@@ -52,7 +52,7 @@ def check(context: Context) -> Iterator[Item]:
         today=Today.IGNORED if harmless else Today.SILENT,
         why="other engines read this list at the top level, SGLang only inside eagle_config, and it says "
         "nothing",
-        help=f'move the list into "{BLOCK}": {{"{KEY}": [...]}}, counted as layer outputs where SGLang adds 1',
+        help=f'move the list into "{BLOCK}": {{"{KEY}": [...]}}, as layer outputs where SGLang adds 1',
         evidence=(
             key_line(draft, top, "not read"),
             depth_line(target_config(context), "depth of the target"),

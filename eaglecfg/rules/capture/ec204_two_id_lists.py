@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Item]:
     if top is None or block is None or top.ids is None or block.ids is None:
         return
     if top.ids == block.ids or (found is not None and top.ids == found.captured):
-        # The second is the pair of a careful exporter: boundaries for engines that add nothing, outputs for SGLang.
+        # The second is a careful pair: boundaries for engines that add nothing, outputs for SGLang.
         return
     yield Finding(
         f"{draft.file} lists capture ids twice: {spelled(block.ids)} as {block.key}, {spelled(top.ids)} as "

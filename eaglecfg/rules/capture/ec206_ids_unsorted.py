@@ -54,8 +54,10 @@ def _sorted_reading(context: Context, ids: tuple[int, ...]) -> str:
     other = effective_boundaries(context.engine, architecture, n, ids)
     if other is None or other.captured == found.captured:
         return ""
-    return f"; this class looks at the first id alone and would capture {spelled(other.captured)} for "
-    f"{spelled(ids)}"
+    return (
+        f"; this class looks at the first id alone and would capture {spelled(other.captured)} "
+        f"for {spelled(ids)}"
+    )
 
 
 RULE = Rule(

@@ -26,7 +26,7 @@ def check(context: Context) -> Iterator[Item]:
         "a layer that is not there is never captured, so fewer states arrive than fc was built for",
         "these ids count boundaries (the largest is the number of layers); write each one lower"
         if boundary_form
-        else f"list layers from 0 to {n - 1}, as in training, or pair the draft with the target it was made for",
+        else f"list layers from 0 to {n - 1}, as in training, or pair the draft with its own target",
     )
 
 

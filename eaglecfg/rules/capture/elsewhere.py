@@ -54,8 +54,8 @@ def _run_in_words(run: Sequence[str], known: Sequence[str]) -> str:
 def ids_for(context: Context, n: int, wanted: Sequence[int]) -> tuple[Ids, str] | None:
     """Ids that make this version capture ``wanted``, and in which versions they do, in words.
 
-    Of the two conventions (ids count layer outputs, or boundaries) the one that holds in more versions wins: a
-    file that means the same everywhere survives an upgrade. None when neither works here.
+    Of the two conventions (ids count layer outputs, or boundaries) the one that holds in more versions wins:
+    a file that means the same everywhere survives an upgrade. None when neither works here.
     """
     assert context.engine is not None
     assert context.target is not None

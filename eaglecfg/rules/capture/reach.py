@@ -34,7 +34,7 @@ _TODAY = {
 
 
 def reason(context: Context) -> Reason | None:
-    """The first thing wrong with the ids; None where all of them are captured or nothing is captured at all."""
+    """The first thing wrong with the ids; None where all of them are captured, or nothing at all is."""
     found, n = context.boundaries, layers(context)
     assert found is not None
     if n is None or found.outcome in ("captured", "nothing"):
