@@ -1,0 +1,253 @@
+"""The search space of a study: dimensions, their choices, and the arms they span."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from eaglecfg.errors import UsageError
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.source.document import Document
+from eaglecfg.source.span import KeyPath, show_path
+from eaglecfg.tune.arm import OFF, SECTIONS, UNSET, Arm, apply, arm_key, changed_keys, label_of, spelled
+
+RANGE_KEYS = frozenset(("low", "high", "step", "log"))
+STOPS = 17
+"""Values that a range of real numbers without a step is cut into: finer than launch noise can tell apart."""
+
+MOST_CHOICES = 1000
+"""Choices of one key beyond which a range is surely missing its step."""
+
+Point = dict[str, int]
+"""A place in the space: for each parameter that is in play, the number of its option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One coordinate as a sampler sees it. ``ordinal``: the options are numbers in rising order."""
+
+    name: str
+    options: tuple[Any, ...]
+    ordinal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One key of the space. ``parameter`` picks an entry; a block opens ``inner`` parameters."""
+
+    key: str
+    parameter: Parameter
+    inner: Mapping[int, tuple[tuple[str, Parameter], ...]]
+
+    def active(self, point: Mapping[str, int]) -> tuple[tuple[str, Parameter], ...]:
+        """Fields that the chosen entry of ``point`` opens, with the parameter of each."""
+        return self.inner.get(point[self.parameter.name], ())
+
+    def value(self, point: Mapping[str, int]) -> Any:
+        """The value that ``point`` chooses for the key."""
+        chosen = self.parameter.options[point[self.parameter.name]]
+        if not isinstance(chosen, dict):
+            return chosen
+        return {**chosen, **{name: inner.options[point[inner.name]] for name, inner in self.active(point)}}
+
+    def points(self) -> Iterator[Point]:
+        """Every choice, in the order of the file."""
+        for index in range(len(self.parameter.options)):
+            start: Point = {self.parameter.name: index}
+            fields = self.active(start)
+            for picks in itertools.product(*(range(len(inner.options)) for _, inner in fields)):
+                yield start | {inner.name: pick for (_, inner), pick in zip(fields, picks, strict=True)}
+
+    @property
+    def size(self) -> int:
+        """Number of choices."""
+        return sum(
+            math.prod(len(inner.options) for _, inner in self.inner.get(index, ()))
+            for index in range(len(self.parameter.options))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All dimensions over one deployment. A block's own key comes before the keys inside it."""
+
+    base: Deployment
+    dimensions: tuple[Dimension, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of combinations, before equal ones are merged."""
+        return math.prod(dimension.size for dimension in self.dimensions)
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """Keys with more than one choice."""
+        return tuple(dimension.key for dimension in self.dimensions if dimension.size > 1)
+
+    def in_play(self, dimension: Dimension, values: Mapping[str, Any]) -> bool:
+        """Whether ``dimension`` means anything under what was chosen for the block around it."""
+        around = spelled(dimension.key)[0]
+        return around == dimension.key or values.get(around) != OFF
+
+    def values(self, point: Mapping[str, int]) -> dict[str, Any]:
+        """The space's key -> value at ``point``, keys inside a block that is off left out."""
+        out: dict[str, Any] = {}
+        for dimension in self.dimensions:
+            if self.in_play(dimension, out):
+                out[dimension.key] = dimension.value(point)
+        return out
+
+    def arm(self, values: Mapping[str, Any]) -> Arm:
+        """The arm that ``values`` make. Raises UsageError where the schema refuses one."""
+        deployment = apply(self.base, values)
+        return Arm(
+            arm_key(deployment),
+            label_of(deployment, self.searched, self.base),
+            deployment,
+            dict(values),
+            changed_keys(self.base, deployment),
+        )
+
+    def arms(self) -> Iterator[Arm]:
+        """Every distinct arm, in the order of the file."""
+        seen: set[str] = set()
+        for picks in itertools.product(*(tuple(dimension.points()) for dimension in self.dimensions)):
+            point: Point = {}
+            for pick in picks:
+                point |= pick
+            arm = self.arm(self.values(point))
+            if arm.key not in seen:
+                seen.add(arm.key)
+                yield arm
+
+    def locate(self, arm: Arm) -> Point | None:
+        """The point that gives ``arm``; a key that it did not choose takes the choice that changes nothing.
+
+        None where the space, perhaps edited since, no longer holds the arm.
+        """
+        point: Point = {}
+        own = arm_key(self.base)
+        chosen: dict[str, Any] = {}
+        for dimension in self.dimensions:
+            if not self.in_play(dimension, chosen):
+                continue
+            for candidate in dimension.points():
+                value = dimension.value(candidate)
+                if dimension.key in arm.values:
+                    fits = _same(arm.values[dimension.key], value)
+                else:
+                    fits = arm_key(apply(self.base, {dimension.key: value})) == own
+                if fits:
+                    point |= candidate
+                    chosen[dimension.key] = value
+                    break
+            else:
+                return None
+        return point if arm_key(apply(self.base, chosen)) == arm.key else None
+
+    def without(self, keys: Sequence[str]) -> Space:
+        """The space with some dimensions left at what the deployment has."""
+        return Space(self.base, tuple(item for item in self.dimensions if item.key not in keys))
+
+
+def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -> Space:
+    """The space of a study file. Raises UsageError that names the key and what stands there."""
+    dimensions = [_dimension(document, key, entry) for key, entry in space.items()]
+    known: dict[tuple[str, ...], str] = {}
+    for dimension in dimensions:
+        path = spelled(dimension.key)
+        if path in known:
+            _refuse(document, (dimension.key,), f"the same key as {known[path]}; keep one of them")
+        known[path] = dimension.key
+    return Space(base, tuple(sorted(dimensions, key=lambda item: item.key.count("."))))
+
+
+def _refuse(document: Document, path: KeyPath, why: str) -> NoReturn:
+    full = ("space", *path)
+    start = document.place(full).value.start
+    raise UsageError(f"{document.name}:{start.line}:{start.column}: {show_path(full)}: {why}.")
+
+
+def _dimension(document: Document, key: str, entry: Any) -> Dimension:
+    path = spelled(key)
+    if path[0] not in SECTIONS or (len(path) == 1 and path[0] not in ("speculative", "draft")):
+        known = ", ".join(f"{section}.<key>" for section in SECTIONS)
+        _refuse(document, (key,), f"expected speculative or one of {known}, got {key}")
+    entries = entry if isinstance(entry, list) else [entry]
+    if not entries:
+        _refuse(document, (key,), "expected at least one choice, got an empty list")
+    options: list[Any] = []
+    inner: dict[int, tuple[tuple[str, Parameter], ...]] = {}
+    for index, item in enumerate(entries):
+        at: KeyPath = (key, index) if isinstance(entry, list) else (key,)
+        if _is_range(item):
+            options += _stops(document, at, item)
+        elif isinstance(item, dict):
+            number = f"[{index}]" if sum(isinstance(other, dict) for other in entries) > 1 else ""
+            fields = [
+                (name, _field(document, (*at, name), f"{key}{number}.{name}", given))
+                for name, given in item.items()
+            ]
+            inner[len(options)] = tuple((name, field) for name, field in fields if len(field.options) > 1)
+            options.append({name: field.options[0] for name, field in fields if len(field.options) == 1})
+        else:
+            options.append(_scalar(document, at, path, item))
+    for index, option in enumerate(options):
+        if index not in inner and any(_same(option, other) for other in options[:index]):
+            _refuse(document, (key,), f"the choice {option} stands here twice")
+    return Dimension(key, _parameter(key, options), inner)
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Equal and of one type: 1 and true are different settings."""
+    return type(one) is type(two) and bool(one == two)
+
+
+def _field(document: Document, at: KeyPath, name: str, given: Any) -> Parameter:
+    """The options of one key inside a block: a list, a range, or one value."""
+    if _is_range(given):
+        return _parameter(name, _stops(document, at, given))
+    return _parameter(name, given if isinstance(given, list) else [given])
+
+
+def _parameter(name: str, options: Sequence[Any]) -> Parameter:
+    numbers = all(isinstance(option, (int, float)) and not isinstance(option, bool) for option in options)
+    ordinal = numbers and len(options) > 1
+    return Parameter(name, tuple(sorted(options)) if ordinal else tuple(options), ordinal)
+
+
+def _scalar(document: Document, at: KeyPath, path: tuple[str, ...], item: Any) -> Any:
+    """A choice as written; NCCL and environment values are text and keep the spelling of the file."""
+    if path[0] in ("nccl", "env") and not isinstance(item, str):
+        return document.place(("space", *at)).text or str(item)
+    return UNSET if item is None else item
+
+
+def _is_range(item: Any) -> bool:
+    return isinstance(item, dict) and {"low", "high"} <= set(item) <= RANGE_KEYS
+
+
+def _stops(document: Document, at: KeyPath, item: Mapping[str, Any]) -> list[int | float]:
+    """The values of a range. With ``log`` the step is the factor between values, 2 unless given."""
+    low, high, step = item["low"], item["high"], item.get("step")
+    numbers = [value for value in (low, high, step) if value is not None]
+    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in numbers):
+        _refuse(document, at, "expected numbers for low, high and step")
+    if not low <= high:
+        _refuse(document, at, f"expected low <= high, got {low} > {high}")
+    log = bool(item.get("log"))
+    if (step is not None and step <= (1 if log else 0)) or (log and low <= 0):
+        _refuse(document, at, "expected a step above 0 (above 1 with log, and low above 0)")
+    whole = all(isinstance(value, int) for value in numbers)
+    if log:
+        factor = step or 2
+        values = [low * factor**power for power in range(int(math.log(high / low, factor) + 1e-9) + 1)]
+    else:
+        distance = step or (1 if whole else (high - low) / (STOPS - 1) or 1.0)
+        if (high - low) / distance >= MOST_CHOICES:
+            _refuse(document, at, f"more than {MOST_CHOICES} values; give a larger step")
+        values = [low + index * distance for index in range(int((high - low) / distance + 1e-9) + 1)]
+    return values if whole else [float(f"{value:.12g}") for value in values]
