@@ -1,7 +1,9 @@
-"""How an example of a rule's documentation becomes real folders.
+"""The documentation of a rule, and how its examples become real folders.
 
-``ecNNN.yaml`` lists examples under ``failing`` and ``passing``. Each changes a small consistent pair, a Llama
-target of 12 layers and its EAGLE-3 draft on SGLang. Its keys, all optional but ``title``:
+``ecNNN.yaml`` stands beside its rule and is read only by ``explain``, the docs and the tests. Its keys:
+``summary`` (one sentence), ``what``, ``why``, ``fix``, ``references``, ``failing`` and ``passing``. An example
+changes a small consistent pair, a Llama target of 12 layers and its EAGLE-3 draft on SGLang. Its keys, all
+optional but ``title``:
 
 - ``engine``: a version, shorthand for ``config: {engine: {version: ...}}``.
 - ``config``: patch of the whole eaglecfg.yaml; ``deployment``: patch of its one deployment, ``chat``.
@@ -20,14 +22,17 @@ A recipe is ``{form: offset | absolute | zeros, patch: {index: value}}`` or, for
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
+from eaglecfg.rules.model import Rule
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 12, 256, 1024, 256
 HEADS, KEY_VALUE_HEADS, HEAD_DIM, INTERMEDIATE = 4, 2, 64, 512
@@ -143,6 +148,41 @@ DRAFT_VALUES: Mapping[str, Any] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class RuleDocs:
+    """The content of one ``ecNNN.yaml``; examples stay plain data."""
+
+    summary: str
+    what: str
+    why: str
+    fix: str
+    references: tuple[str, ...]
+    failing: tuple[Mapping[str, Any], ...]
+    passing: tuple[Mapping[str, Any], ...]
+
+
+def docs_path(rule: Rule) -> Path:
+    """Where the documentation of ``rule`` stands: ``ecNNN.yaml`` beside its module."""
+    module = sys.modules[rule.check.__module__]
+    assert module.__file__ is not None
+    return Path(module.__file__).with_name(f"{rule.id.lower()}.yaml")
+
+
+def read_docs(rule: Rule) -> RuleDocs:
+    """Documentation and examples of ``rule``. Raises FileNotFoundError without a file, KeyError for a gap."""
+    with docs_path(rule).open(encoding="utf-8") as stream:
+        raw = yaml.load(stream, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return RuleDocs(
+        summary=raw["summary"].strip(),
+        what=raw["what"].strip(),
+        why=raw["why"].strip(),
+        fix=raw["fix"].strip(),
+        references=tuple(raw["references"]),
+        failing=tuple(raw["failing"]),
+        passing=tuple(raw["passing"]),
+    )
+
+
 def expected(example: Mapping[str, Any]) -> tuple[str, ...]:
     """The texts that the findings of a failing example must contain."""
     wanted = example.get("expect", [])
@@ -195,7 +235,7 @@ def _config(example: Mapping[str, Any]) -> Any:
 
 
 def _dump(data: Any) -> str:
-    return yaml.dump(data, Dumper=yaml.CSafeDumper, sort_keys=False, default_flow_style=None, width=100)
+    return yaml.safe_dump(data, sort_keys=False, default_flow_style=None, width=100)
 
 
 def _change_files(example: Mapping[str, Any], folder: Path) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from eaglecfg.rules.documentation import documentation
-from eaglecfg.rules.examples import expected, materialize
+from eaglecfg.rules.examples import expected, materialize, read_docs
 from eaglecfg.rules.model import Rule, Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import ALL_RULES
@@ -21,7 +20,7 @@ Example = Mapping[str, Any]
 
 def examples(kind: str) -> Iterator[Any]:
     for rule in ALL_RULES:
-        for number, example in enumerate(getattr(documentation(rule), kind)):
+        for number, example in enumerate(getattr(read_docs(rule), kind)):
             yield pytest.param(rule, example, id=f"{rule.id}-{number}")
 
 
@@ -53,7 +52,7 @@ def everything_said(report: Report, rule: Rule) -> str:
 
 @pytest.mark.parametrize("rule", ALL_RULES, ids=lambda rule: rule.id)
 def test_documentation_is_complete(rule: Rule) -> None:
-    docs = documentation(rule)
+    docs = read_docs(rule)
     assert docs.summary.endswith(".")
     assert all((docs.what, docs.why, docs.fix))
     assert docs.failing, "a rule without a failing example proves nothing"
