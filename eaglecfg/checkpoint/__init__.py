@@ -1,1 +1,1 @@
-"""Facts about a checkpoint from its files: config.json, safetensors headers, vocabulary maps. Never weights."""
+"""Facts about a checkpoint from its files: config.json, tensor headers, vocabulary maps. Never weights."""

@@ -26,8 +26,9 @@ class ConfigValue:
 class ModelConfig:
     """A parsed config.json.
 
-    ``file`` as shown to the user, ``raw`` the whole JSON object, ``text_key`` the key of the nested text model's
-    config (``text_config``, ``llm_config``, ...), None when the text model is the top level.
+    ``file`` as shown to the user, ``raw`` the whole JSON object, ``text_key`` the dotted path of the nested text
+    model's config (``text_config``, ``llm_config``, ``thinker_config.text_config``, ...), None when the text
+    model is the top level.
     """
 
     file: str
@@ -36,10 +37,13 @@ class ModelConfig:
     text_key: str | None = None
 
     def find(self, name: str) -> ConfigValue | None:
-        """The value of ``name`` in the text model's config, then at the top level. None: the key is absent."""
+        """The value of ``name`` in the text model's config, then at the top level. None: absent."""
         layers: list[tuple[str, Mapping[str, Any]]] = [("", self.raw)]
         if self.text_key is not None:
-            layers.insert(0, (f"{self.text_key}.", self.raw[self.text_key]))
+            nested: Any = self.raw
+            for key in self.text_key.split("."):
+                nested = nested[key]
+            layers.insert(0, (f"{self.text_key}.", nested))
         for prefix, layer in layers:
             for spelling in SPELLINGS.get(name, (name,)):
                 if spelling in layer:

@@ -11,7 +11,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 
 @dataclass(frozen=True, slots=True)
 class TensorFact:
-    """One tensor as a header describes it. ``dtype`` in safetensors spelling (BF16, I64, ...), shape in elements."""
+    """One tensor as a header describes it. ``dtype`` as safetensors spells it (BF16, I64), shape in elements."""
 
     name: str
     dtype: str
@@ -27,8 +27,9 @@ class FileProblem:
     """Something wrong with a file of the checkpoint.
 
     ``kind`` names it (``missing-folder``, ``missing-config``, ``missing-shard``, ``truncated``, ``malformed``,
-    ``duplicate-tensor``, ``unreadable``, ``not-supported``, ...). ``incomplete`` is true where something that the
-    config names could not be read, so that rules which need it must not pass.
+    ``duplicate-tensor``, ``unreadable``, ``not-supported``, ...). ``incomplete`` is true where something that
+    the config names could not be read, so that rules which need it must not pass. ``file`` as shown to the
+    user; ``key`` is the tensor, JSON key or place in the file (``byte 8``), ``text`` what stands there.
     """
 
     kind: str
@@ -36,11 +37,13 @@ class FileProblem:
     message: str
     help: str = ""
     incomplete: bool = False
+    key: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class VocabularyMap:
-    """Values of ``d2t`` (draft_vocab integers, raw as stored) and ``t2d`` (one byte per target token, 0 or 1)."""
+    """Values of ``d2t`` (draft_vocab integers, as stored) and ``t2d`` (one byte per target token, 0 or 1)."""
 
     d2t: Sequence[int] | None = None
     t2d: bytes | None = None
@@ -50,9 +53,10 @@ class VocabularyMap:
 class CheckpointFacts:
     """Everything that files say about one checkpoint.
 
-    ``folder`` is the path as resolved, ``shown`` as the user spelled it. ``names`` are all tensor names known from
-    indexes and headers (None when no weight file could be read); ``tensors`` those whose header was read, by name.
-    ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed eaglecfg-training.json, if any.
+    ``folder`` is the path as resolved, ``shown`` as the user spelled it. ``names`` are all tensor names known
+    from indexes and headers (None when no weight file could be read); ``tensors`` those whose header was read,
+    by name. ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed eaglecfg-training.json,
+    ``quantization`` the parsed hf_quant_config.json, if any. ``files`` are the names of the files looked at.
     """
 
     folder: str
@@ -67,3 +71,4 @@ class CheckpointFacts:
     training: Mapping[str, Any] | None = None
     problems: tuple[FileProblem, ...] = ()
     files: tuple[str, ...] = ()
+    quantization: Mapping[str, Any] | None = None

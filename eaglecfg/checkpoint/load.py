@@ -1,0 +1,138 @@
+"""A checkpoint folder to CheckpointFacts. Nothing that a file holds makes it raise."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from eaglecfg.checkpoint.facts import CheckpointFacts, FileProblem
+from eaglecfg.checkpoint.fault import legible
+from eaglecfg.checkpoint.jsonfiles import (
+    CONFIG,
+    GENERATION,
+    QUANTIZATION,
+    TOKENIZER,
+    TRAINING,
+    read_config,
+    read_side_file,
+)
+from eaglecfg.checkpoint.limits import MAX_FOLDER_ENTRIES
+from eaglecfg.checkpoint.weights import Weights, read_weights
+
+Role = Literal["target", "draft"]
+HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+def read_checkpoint(base: Path, spelled: str, *, role: Role, deep: bool = False) -> CheckpointFacts:
+    """The facts of the checkpoint that the config calls ``spelled``, relative to the folder ``base``.
+
+    A draft is small, so all its files are opened and the values of its d2t and t2d are read. Of a sharded
+    target every file is stat-ed, and those are opened that hold a tensor some rule looks at (``wanted.py``);
+    ``deep`` opens all. Whatever is missing, broken or refused is in ``problems``. No file outside the folder
+    is read, save through symlinks to regular files, which hub caches are made of.
+    """
+    shown = legible(spelled.rstrip("/") or spelled)
+    folder = os.path.join(base, spelled)  # noqa: PTH118 - a Path drops what the user spelled, such as a final /
+    absent = _folder_problem(folder, base, spelled, shown)
+    if absent is not None:
+        return CheckpointFacts(folder, shown, None, problems=(absent,))
+    present, problems = _listing(folder, shown)
+    config, found = read_config(folder, shown)
+    problems += found
+    files = [CONFIG] if config is not None else []
+    side: dict[str, Mapping[str, Any] | None] = {}
+    for name in (GENERATION, TOKENIZER, TRAINING, QUANTIZATION):
+        if name in present:
+            side[name], found = read_side_file(folder, shown, name)
+            problems += found
+            files.append(name)
+    layers = config.integer("num_hidden_layers") if config is not None else None
+    whole = deep or role == "draft"
+    weights = Weights()  # of a folder that cannot be listed nothing more is said
+    if not any(problem.kind == "unreadable" and problem.file == shown for problem in problems):
+        weights = read_weights(folder, shown, present, everything=whole, maps=role == "draft", layers=layers)
+    return CheckpointFacts(
+        folder=folder,
+        shown=shown,
+        config=config,
+        names=weights.names,
+        tensors=weights.tensors,
+        weights=weights.kind,
+        vocabulary=weights.vocabulary,
+        generation_config=side.get(GENERATION),
+        tokenizer_config=side.get(TOKENIZER),
+        training=side.get(TRAINING),
+        quantization=side.get(QUANTIZATION),
+        problems=(*problems, *weights.problems),
+        files=(*files, *weights.files),
+    )
+
+
+def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FileProblem | None:
+    """Why ``folder`` cannot be read at all, or None."""
+    if not spelled.strip():
+        return FileProblem("missing-folder", shown, "the checkpoint's name is empty", "name a folder", True)
+    if "://" in spelled:
+        message = f"{shown} is an address; only local folders are read"
+        return FileProblem("not-local", shown, message, "download it and name the local folder", True)
+    try:
+        mode = os.stat(folder).st_mode  # noqa: PTH116
+    except PermissionError:
+        return FileProblem("unreadable", shown, f"{shown} cannot be read: permission denied", "", True)
+    except (OSError, ValueError):
+        return _not_here(base, spelled, shown)
+    if not stat.S_ISDIR(mode):
+        message = f"{shown} is a file; a checkpoint is the folder that holds config.json and the weights"
+        if shown.endswith(".gguf"):
+            return FileProblem(
+                "not-supported",
+                shown,
+                f"{shown} is a GGUF file; only safetensors and .bin folders are read",
+                "",
+                True,
+            )
+        return FileProblem("not-a-folder", shown, message, "name the folder", True)
+    return None
+
+
+def _not_here(base: Path, spelled: str, shown: str) -> FileProblem:
+    first = spelled.partition("/")[0]
+    if HUB_ID.fullmatch(spelled) and not os.path.isdir(os.path.join(base, first)):  # noqa: PTH112, PTH118
+        message = f"{shown} is no folder here; as a hub id it is not read, because nothing is downloaded"
+        help = (
+            f"run `hf download {spelled} --local-dir models/{spelled.partition('/')[2]}` and name that folder"
+        )
+        return FileProblem("not-local", shown, message, help, True)
+    message = f"there is no folder {shown}"
+    help = "paths count from the folder of the file that names them"
+    if spelled.startswith("~"):
+        help = "~ is not expanded: write the path in full"
+    return FileProblem("missing-folder", shown, message, help, True)
+
+
+def _listing(folder: str, shown: str) -> tuple[list[str], list[FileProblem]]:
+    """Names in the folder, and why there are none or not all."""
+    names: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if len(names) == MAX_FOLDER_ENTRIES:
+                    message = (
+                        f"{shown} holds more than {MAX_FOLDER_ENTRIES:,} files; the rest is not looked at"
+                    )
+                    return names, [
+                        FileProblem("not-supported", shown, message, "name the checkpoint itself", True)
+                    ]
+                names.append(entry.name)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        return [], [
+            FileProblem(
+                "unreadable", shown, f"{shown} cannot be read: {reason}", "check its permissions", True
+            )
+        ]
+    return names, []

@@ -1,0 +1,255 @@
+"""What a safetensors header says, held against the rules of the format and against the size of its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.checkpoint.dtypes import BITS
+from eaglecfg.checkpoint.facts import FileProblem
+from eaglecfg.checkpoint.fault import legible, listed
+from eaglecfg.checkpoint.header import RawHeader
+from eaglecfg.checkpoint.limits import MAX_RANK, MAX_TENSORS
+from eaglecfg.checkpoint.strictjson import JsonFault, decode, kind_of, loads, refuse_half_characters
+
+METADATA = "__metadata__"
+FIELDS = frozenset({"dtype", "shape", "data_offsets"})
+TOO_MANY = 1 << 63
+"""Elements or bytes beyond this overflow the counters of every reader."""
+
+Entry = tuple[str, tuple[int, ...], int, int]
+"""dtype, shape in elements, first and end byte relative to the data region."""
+
+
+@dataclass(slots=True)
+class Header:
+    """Tensors of one file by name, and what is wrong with it. A malformed header has no ``entries``."""
+
+    shown: str
+    start: int
+    entries: dict[str, Entry] = field(default_factory=dict)
+    problems: list[FileProblem] = field(default_factory=list)
+
+    def add(
+        self,
+        kind: str,
+        message: str,
+        *,
+        help: str = "",
+        incomplete: bool = False,
+        key: str = "",
+        text: str = "",
+    ) -> None:
+        """Note a problem of this file; ``message`` goes on after the file's name."""
+        self.problems.append(
+            FileProblem(kind, self.shown, f"{self.shown} {message}", help, incomplete, key, text)
+        )
+
+
+def parse_header(raw: RawHeader, shown: str) -> Header:
+    """Check everything that the format demands. Never raises: what is wrong is in ``problems``."""
+    header = Header(shown, raw.start)
+    try:
+        top = _parse(raw.data, header)
+        header.entries = _entries(top, header)
+        _check_layout(header, raw.size)
+    except _Malformed as fault:
+        header.entries = {}
+        header.add(fault.kind, fault.message, help=AGAIN, incomplete=True, key=fault.key, text=fault.text)
+    return header
+
+
+AGAIN = "write the file again with the safetensors library, or download it again"
+
+
+class _Malformed(Exception):
+    def __init__(self, message: str, key: str = "", text: str = "", kind: str = "malformed") -> None:
+        super().__init__(message)
+        self.message, self.key, self.text, self.kind = message, key, text, kind
+
+
+def _parse(data: bytes, header: Header) -> dict[str, Any]:
+    """The top-level object. Raises _Malformed."""
+    _bound(data)
+    if not data.startswith(b"{"):
+        stripped = data.lstrip(b" \t\r\n")
+        if not stripped.startswith(b"{"):
+            raise _Malformed(
+                f"has a header that begins with {data[:8]!r} at byte 8, not with {{", "byte 8", str(data[:8])
+            )
+        header.add("odd-header", "has white space before its header at byte 8", key="byte 8")
+    repeated: list[tuple[str, bool]] = []
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(pairs)
+        if len(out) != len(pairs):
+            # Only the outermost object holds objects, apart from hostile files, which fail in any case.
+            tensors = any(isinstance(value, dict) for _, value in pairs)
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    repeated.append((key, tensors and key != METADATA))
+                seen.add(key)
+        return out
+
+    try:
+        text = decode(data)
+        top = loads(text, object_pairs_hook=build)
+        if "\\u" in text or "\\U" in text:
+            refuse_half_characters(text)
+    except JsonFault as fault:
+        raise _Malformed(f"has a header that {fault.message}", fault.place) from None
+    if not isinstance(top, dict):
+        raise _Malformed(f"has a header that is {kind_of(top)}, not an object", "byte 8")
+    _refuse_repeated(repeated)
+    return top
+
+
+def _bound(data: bytes) -> None:
+    """Refuse headers that are cheap to write and dear to parse, before they are parsed."""
+    if data.count(b'"') > 12 * MAX_TENSORS // 2 or data.count(b"[") + data.count(b"{") > 2 * MAX_TENSORS:
+        raise _Malformed(f"has a header with more parts than {MAX_TENSORS:,} tensors need")
+
+
+def _refuse_repeated(repeated: list[tuple[str, bool]]) -> None:
+    names = [key for key, tensor in repeated if tensor]
+    if names:
+        raise _Malformed(
+            f"names {listed(names)} twice in its header", names[0], "named twice", "duplicate-tensor"
+        )
+    if repeated:
+        key = repeated[0][0]
+        raise _Malformed(f"has {legible(key)} twice in one object of its header", key, "named twice")
+
+
+def _entries(top: Mapping[str, Any], header: Header) -> dict[str, Entry]:
+    """Every tensor of the header. Raises _Malformed."""
+    entries: dict[str, Entry] = {}
+    unknown: dict[str, str] = {}
+    extra: list[str] = []
+    for name, value in top.items():
+        if name == METADATA:
+            _check_metadata(value, header)
+            continue
+        try:
+            dtype, shape, (begin, end) = value["dtype"], value["shape"], value["data_offsets"]
+            if type(shape) is not list or len(shape) > MAX_RANK:
+                raise TypeError
+            count = 1
+            for size in shape:
+                if type(size) is not int or not 0 <= size < TOO_MANY:
+                    raise TypeError
+                count *= size
+            if type(begin) is not int or type(end) is not int or not 0 <= begin <= end < TOO_MANY:
+                raise TypeError
+            bits = BITS.get(dtype)
+            if len(value) != 3 or bits is None:
+                if type(dtype) is not str:
+                    raise TypeError
+                extra.extend([name] * (len(value) != 3))
+        except (TypeError, KeyError, ValueError):
+            raise _describe(name, value) from None
+        if bits is None:
+            unknown.setdefault(dtype, name)
+        elif count * bits != (end - begin) * 8:
+            raise _size_differs(name, dtype, shape, count * bits, end - begin)
+        entries[name] = (dtype, tuple(shape), begin, end)
+    _note_oddities(header, entries, unknown, extra)
+    return entries
+
+
+def _describe(name: str, value: Any) -> _Malformed:
+    """Which part of a tensor's entry is not as the format wants it."""
+    who = legible(name)
+    if not isinstance(value, dict):
+        return _Malformed(f"describes {who} with {kind_of(value)}, not with an object", name)
+    for key in ("dtype", "shape", "data_offsets"):
+        if key not in value:
+            return _Malformed(f"gives no {key} for {who}", name)
+    dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
+    if not isinstance(dtype, str):
+        return _Malformed(f"gives {kind_of(dtype)} as dtype of {who}", name)
+    if not isinstance(shape, list) or any(type(size) is not int or size < 0 for size in shape):
+        return _Malformed(
+            f"gives {who} a shape that is not a list of whole numbers from 0", name, _short(shape)
+        )
+    if len(shape) > MAX_RANK or any(size >= TOO_MANY for size in shape):
+        return _Malformed(f"gives {who} a shape that no memory holds", name, _short(shape))
+    return _Malformed(
+        f"gives {who} data_offsets that are not [begin, end] with 0 ≤ begin ≤ end", name, _short(offsets)
+    )
+
+
+def _short(value: Any) -> str:
+    text = (
+        repr(value)
+        if not isinstance(value, list)
+        else f"[{', '.join(repr(item)[:20] for item in value[:6])}]"
+    )
+    return legible(text)
+
+
+def _size_differs(name: str, dtype: str, shape: list[int], bits: int, given: int) -> _Malformed:
+    what = f"{dtype} {shape}"
+    if bits % 8:
+        return _Malformed(f"gives {legible(name)} {bits:,} bits, which do not fill whole bytes", name, what)
+    return _Malformed(
+        f"gives {legible(name)} {given:,} bytes, but {what} takes {bits // 8:,}",
+        name,
+        f"{what}, {given:,} bytes",
+    )
+
+
+def _check_metadata(value: Any, header: Header) -> None:
+    if value is None:
+        header.add("odd-header", f"has {METADATA}: null", key=METADATA, text="null")
+    elif not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        raise _Malformed(f"has a {METADATA} that is not an object of texts", METADATA)
+
+
+def _note_oddities(
+    header: Header, entries: Mapping[str, Entry], unknown: Mapping[str, str], extra: list[str]
+) -> None:
+    for dtype, name in unknown.items():
+        header.add(
+            "unknown-dtype",
+            f"holds {legible(name)} in {legible(dtype)}, a dtype that is not known here",
+            help="its size is not checked",
+            key=name,
+            text=legible(dtype),
+        )
+    if extra:
+        header.add("odd-header", f"has unknown fields in the entry of {listed(extra)}", key=extra[0])
+    if "" in entries:
+        header.add("odd-header", "holds a tensor without a name", key='""')
+    if not entries:
+        header.add("odd-header", "holds no tensors", key="header")
+
+
+def _check_layout(header: Header, size: int) -> None:
+    """Every byte after the header is of exactly one tensor. Raises _Malformed; a short file is only noted."""
+    at, before = 0, ""
+    for begin, end, name in sorted((entry[2], entry[3], name) for name, entry in header.entries.items()):
+        if begin != at:
+            what = "leaves a hole" if begin > at else "overlaps"
+            place = f"between {legible(before)} and {legible(name)}" if before else f"before {legible(name)}"
+            raise _Malformed(
+                f"{what} {place}: byte {at:,} was due, {begin:,} is given",
+                name,
+                f"data_offsets [{begin}, {end}]",
+            )
+        at, before = end, name
+    due = header.start + at
+    if size < due:
+        header.add(
+            "truncated",
+            f"has {size:,} bytes, but its header describes {due:,}",
+            help="download the file again",
+            key=f"byte {size:,}",
+            text=f"end of the file, {due - size:,} bytes early",
+        )
+    elif size > due:
+        raise _Malformed(
+            f"has {size - due:,} bytes after its last tensor, from byte {due:,} on", f"byte {due:,}"
+        )
