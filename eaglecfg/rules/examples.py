@@ -1,7 +1,7 @@
 """The documentation of a rule, and how its examples become real folders.
 
 ``ecNNN.yaml`` stands beside its rule and is read only by ``explain``, the docs and the tests. Its keys:
-``summary`` (one sentence), ``what``, ``why``, ``fix``, ``references``, ``failing`` and ``passing``. An example
+``summary`` (one sentence), ``what``, ``why``, ``fix``, ``references``, ``failing`` and ``passing``. Each
 changes a small consistent pair, a Llama target of 12 layers and its EAGLE-3 draft on SGLang. Its keys, all
 optional but ``title``:
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.capture.elsewhere import ids_for, versions_capturing
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     depth_line,
     draft_config,
     engine_label,
@@ -17,6 +16,7 @@ from eaglecfg.rules.capture.ids import (
     spelled,
     target_config,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.source.span import KeyPath

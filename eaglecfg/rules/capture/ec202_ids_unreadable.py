@@ -8,7 +8,6 @@ from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.capture.ids import (
     BLOCK,
     KEY,
-    UNLOADABLE,
     Listed,
     draft_config,
     engine_label,
@@ -17,6 +16,7 @@ from eaglecfg.rules.capture.ids import (
     key_line,
     spelled,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today

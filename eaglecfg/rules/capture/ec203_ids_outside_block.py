@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.rules.capture.ids import (
     BLOCK,
     KEY,
-    UNLOADABLE,
     at_top,
     depth_line,
     draft_config,
@@ -19,6 +18,7 @@ from eaglecfg.rules.capture.ids import (
     spelled,
     target_config,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.rules.capture.ids import (
     BLOCK,
     KEY,
-    UNLOADABLE,
     at_top,
     draft_config,
     engine_label,
@@ -16,6 +15,7 @@ from eaglecfg.rules.capture.ids import (
     key_line,
     spelled,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.engines.boundaries import Boundaries
-from eaglecfg.rules.capture.elsewhere import captures_of, in_words
+from eaglecfg.rules.capture.elsewhere import captures_of
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     depth_line,
     draft_config,
     engine_label,
@@ -20,8 +19,10 @@ from eaglecfg.rules.capture.ids import (
     target_config,
     third_points,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.versions import in_words
 
 Ids = tuple[int, ...]
 

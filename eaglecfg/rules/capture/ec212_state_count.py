@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     counted,
     draft_config,
     engine_label,
@@ -16,6 +15,7 @@ from eaglecfg.rules.capture.ids import (
     spelled,
     target_config,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today

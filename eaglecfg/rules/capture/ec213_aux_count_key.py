@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     counted,
     draft_config,
     engine_label,
@@ -14,6 +13,7 @@ from eaglecfg.rules.capture.ids import (
     ids_path,
     spelled,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today

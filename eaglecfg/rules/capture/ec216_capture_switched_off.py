@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.capture.ec212_state_count import fusion
-from eaglecfg.rules.capture.ids import BLOCK, UNLOADABLE, draft_config, engine_label, ids_path, target_config
+from eaglecfg.rules.capture.ids import BLOCK, draft_config, engine_label, ids_path, target_config
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.capture.ec212_state_count import fusion
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     draft_config,
     engine_label,
     engine_line,
@@ -15,6 +14,7 @@ from eaglecfg.rules.capture.ids import (
     spelled,
     target_config,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     depth_line,
     draft_config,
     engine_label,
@@ -18,6 +17,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
     third_points,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 

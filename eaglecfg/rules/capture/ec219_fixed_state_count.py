@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.engines.table import known_versions, load_facts
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     counted,
     draft_config,
     engine_label,
@@ -14,8 +12,10 @@ from eaglecfg.rules.capture.ids import (
     ids_path,
     spelled,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.versions import later_versions
 
 FIXED = 3
 
@@ -49,11 +49,10 @@ def check(context: Context) -> Iterator[Item]:
 
 def _first_free(context: Context, name: str) -> str:
     assert context.engine is not None
-    for version in known_versions(context.engine.name):
-        facts = load_facts(context.engine.name, version)
-        fact = facts.drafts.get(name) if facts is not None else None
+    for facts in later_versions(context.engine):
+        fact = facts.drafts.get(name)
         if fact is not None and fact.free_capture_count:
-            return f"; sglang {version} and later follow the ids"
+            return f"; {facts.name} {facts.version} and later follow the ids"
     return ""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eaglecfg.engines.boundaries import effective_boundaries
-from eaglecfg.engines.table import known_versions, load_facts
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.versions import all_versions, in_words
 
 Ids = tuple[int, ...]
 
@@ -14,15 +14,11 @@ Ids = tuple[int, ...]
 def captures_of(context: Context, ids: Ids | None, n: int) -> dict[str, Ids | None]:
     """Version, oldest first, to what it captures for ``ids``; None where some state is missing."""
     assert context.engine is not None
-    assert context.target is not None
-    architecture = context.target.config.architecture if context.target.config is not None else None
+    architecture = _architecture(context)
     out: dict[str, Ids | None] = {}
-    for version in known_versions(context.engine.name):
-        facts = load_facts(context.engine.name, version)
-        if facts is None or architecture is None:
-            continue
+    for facts in all_versions(context.engine):
         found = effective_boundaries(facts, architecture, n, ids)
-        out[version] = found.captured if found is not None and found.outcome == "captured" else None
+        out[facts.version] = found.captured if found is not None and found.outcome == "captured" else None
     return out
 
 
@@ -32,25 +28,6 @@ def versions_capturing(context: Context, ids: Ids | None, n: int, wanted: Sequen
     return in_words(list(captures), [version for version, got in captures.items() if got == tuple(wanted)])
 
 
-def in_words(known: Sequence[str], some: Sequence[str]) -> str:
-    """A subset of ``known`` (ordered versions) as ranges: ``0.5.9 to 0.5.12 and from 0.5.17 on``."""
-    runs: list[list[str]] = []
-    for index, version in enumerate(known):
-        if version not in some:
-            continue
-        if runs and runs[-1][-1] == known[index - 1]:
-            runs[-1].append(version)
-        else:
-            runs.append([version])
-    return " and ".join(_run_in_words(run, known) for run in runs)
-
-
-def _run_in_words(run: Sequence[str], known: Sequence[str]) -> str:
-    if run[-1] == known[-1]:
-        return f"from {run[0]} on" if len(run) > 1 else run[0]
-    return run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}"
-
-
 def ids_for(context: Context, n: int, wanted: Sequence[int]) -> tuple[Ids, str] | None:
     """Ids that make this version capture ``wanted``, and in which versions they do, in words.
 
@@ -58,13 +35,9 @@ def ids_for(context: Context, n: int, wanted: Sequence[int]) -> tuple[Ids, str] 
     a file that means the same everywhere survives an upgrade. None when neither works here.
     """
     assert context.engine is not None
-    assert context.target is not None
-    architecture = context.target.config.architecture if context.target.config is not None else None
     best: tuple[int, Ids, str] | None = None
     for ids in (tuple(boundary - 1 for boundary in wanted), tuple(wanted)):
-        here = (
-            effective_boundaries(context.engine, architecture, n, ids) if architecture is not None else None
-        )
+        here = effective_boundaries(context.engine, _architecture(context), n, ids)
         if here is None or here.outcome != "captured" or here.captured != tuple(wanted):
             continue
         captures = captures_of(context, ids, n)
@@ -72,3 +45,10 @@ def ids_for(context: Context, n: int, wanted: Sequence[int]) -> tuple[Ids, str] 
         if best is None or len(same) > best[0]:
             best = len(same), ids, in_words(list(captures), same)
     return None if best is None else best[1:]
+
+
+def _architecture(context: Context) -> str:
+    """The target's class; the rules that come here have its boundaries, so there is one."""
+    assert context.target is not None
+    assert context.target.config is not None
+    return context.target.config.architecture or ""

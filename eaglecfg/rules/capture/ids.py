@@ -16,8 +16,6 @@ from eaglecfg.source.span import KeyPath
 
 KEY = "eagle_aux_hidden_state_layer_ids"
 BLOCK = "eagle_config"
-UNLOADABLE = ("EC501", "EC502", "EC504", "EC505", "EC506", "EC507", "EC508")
-"""Rules whose failure means that no state is captured for this draft at all, so that ids do not matter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from eaglecfg.engines.boundaries import Boundaries, effective_boundaries
-from eaglecfg.rules.capture.elsewhere import captures_of, in_words
+from eaglecfg.rules.capture.elsewhere import captures_of
 from eaglecfg.rules.capture.ids import (
-    UNLOADABLE,
     depth_line,
     draft_config,
     engine_line,
@@ -17,8 +16,10 @@ from eaglecfg.rules.capture.ids import (
     shift_lines,
     target_config,
 )
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Need, Today
+from eaglecfg.rules.versions import in_words
 
 Reason = Literal["default", "empty", "duplicate", "beyond", "negative", "embedding", "last"]
 

@@ -1,0 +1,59 @@
+"""The draft's class must be one that the engine builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.checkpoint.facts import CheckpointFacts
+from eaglecfg.rules.architecture.drafts import eagle3_classes, either, engine_label, runs_eagle3
+from eaglecfg.rules.architecture.ec502_draft_of_another_kind import OTHER_KINDS
+from eaglecfg.rules.architecture.ec505_draft_class_of_target import is_language_model
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line
+from eaglecfg.rules.model import Finding, Item, Need, NotChecked, Rule, Severity, Today
+
+
+def check(context: Context) -> Iterator[Item]:
+    """No known version of the engine builds an EAGLE-3 draft of this class."""
+    draft = context.draft
+    assert context.engine is not None
+    assert draft is not None
+    assert draft.config is not None
+    name = draft.config.architecture
+    if not runs_eagle3(context) or name is None or name in eagle3_classes(context):
+        return
+    if OTHER_KINDS.search(name) is not None or is_language_model(name):
+        return  # rules of their own know these better
+    if context.engine.standing in ("newer", "development"):
+        yield NotChecked(f"{engine_label(context)} is newer than the facts, and may know the class {name}")
+        return
+    known = either(sorted(context.engine.drafts))
+    yield Finding(
+        f"the draft's class is {name}, but {engine_label(context)} builds EAGLE-3 drafts of class "
+        f"{known} only",
+        path=context.where("draft", "checkpoint"),
+        why="the engine looks the class up by name and stops while loading",
+        help=context.engine.foreign.get(name) or _advice(draft, known),
+        evidence=(config_line(draft.config, "architectures", "not known"),),
+        values={"draft_architecture": name, "known": sorted(context.engine.drafts)},
+    )
+
+
+def _advice(draft: CheckpointFacts, known: str) -> str:
+    if draft.config is not None and "speculators_model_type" in draft.config.raw:
+        return (
+            f"convert the draft: its config is in speculators form, {known} wants one flat config.json with "
+            "hidden_size, num_hidden_layers, draft_vocab_size and eagle_config"
+        )
+    return f"if the tensors are those of {known}, write that name as architectures[0]; else export the draft anew"
+
+
+RULE = Rule(
+    id="EC504",
+    slug="draft-class-unknown",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG),
+    research=("ALG-05",),
+)

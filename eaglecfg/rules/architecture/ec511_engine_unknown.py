@@ -1,0 +1,40 @@
+"""An engine that eaglecfg has no facts for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.engines.table import load_facts
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+
+ENGINES = ("sglang",)
+
+
+def check(context: Context) -> Iterator[Item]:
+    """Without facts no rule that needs the engine can decide, so that nothing is proven."""
+    engine = context.config.engine
+    if engine is None:
+        yield NotApplicable()
+        return
+    if load_facts(engine.name, engine.version) is not None:
+        return
+    yield Finding(
+        f"eaglecfg has facts about {', '.join(ENGINES)}, but the engine is {engine.name}",
+        path=("engine", "name"),
+        why="without facts about the engine nothing can be proven about what it captures",
+        help=f"write {ENGINES[0]} if that is what runs",
+        values={"name": engine.name},
+        incomplete=True,
+    )
+
+
+RULE = Rule(
+    id="EC511",
+    slug="engine-unknown",
+    severity=Severity.ERROR,
+    today=Today.NOTHING,
+    check=check,
+    scope="file",
+    research=("VER-01",),
+)

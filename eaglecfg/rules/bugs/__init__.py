@@ -1,0 +1,8 @@
+"""Known faults of engine versions."""
+
+from __future__ import annotations
+
+from eaglecfg.rules.bugs import ec901_graph_reset, ec902_residual_missing
+from eaglecfg.rules.model import Rule
+
+RULES: tuple[Rule, ...] = (ec901_graph_reset.RULE, ec902_residual_missing.RULE)

@@ -1,0 +1,79 @@
+"""CUDA graphs of older versions capture the default boundaries, whatever the ids say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.engines.boundaries import effective_boundaries
+from eaglecfg.rules.capture.ids import (
+    depth_line,
+    draft_config,
+    engine_label,
+    engine_line,
+    ids_line,
+    layers,
+    spelled,
+    target_config,
+)
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.versions import later_versions
+
+
+def check(context: Context) -> Iterator[Item]:
+    """What the graphs capture must be what eager prefill captures."""
+    found = context.boundaries
+    assert found is not None
+    if found.outcome != "captured" or found.decode is None or found.decode == found.captured:
+        return
+    fixed = _first_fixed(context)
+    repaired = f"; repaired in {fixed}" if fixed else ""
+    yield Finding(
+        f"CUDA graphs of {engine_label(context)} capture the default boundaries {spelled(found.decode)}, not "
+        f"{spelled(found.captured)} as the draft's ids ask{repaired}",
+        path=("engine", "version"),
+        related=((context.where("draft", "checkpoint"), f"ids {spelled(found.ids or ())}"),),
+        why="the graph runner resets the layers before it records; prefill follows the ids, decoding "
+        "never does, "
+        "and nothing is logged",
+        help=(f"run sglang {fixed} or later" if fixed else "run another version")
+        + ", or set server.disable_cuda_graph: true, which costs speed",
+        evidence=(
+            ids_line(draft_config(context), "followed by prefill only"),
+            depth_line(target_config(context), "depth of the target"),
+            engine_line(context),
+        ),
+        values={
+            "effective_boundaries": list(found.captured),
+            "graph_boundaries": list(found.decode),
+            "trained_boundaries": list(context.trained) if context.trained is not None else None,
+        },
+    )
+
+
+def _first_fixed(context: Context) -> str | None:
+    """The first later version whose graphs follow the ids."""
+    found, n = context.boundaries, layers(context)
+    architecture = target_config(context).architecture
+    assert found is not None
+    assert context.engine is not None
+    if n is None or architecture is None:
+        return None
+    for facts in later_versions(context.engine):
+        other = effective_boundaries(facts, architecture, n, found.ids)
+        if other is not None and other.outcome == "captured" and other.decode in (None, other.captured):
+            return facts.version
+    return None
+
+
+RULE = Rule(
+    id="EC901",
+    slug="graphs-capture-default",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
+    follows=("EC202", "EC203", *UNLOADABLE),
+    research=("IDS-20",),
+)
