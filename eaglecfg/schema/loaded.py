@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from eaglecfg.schema.deployment import Deployment, Engine
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
+if TYPE_CHECKING:
+    # Most runs see no study file, and building its models takes as long as parsing a config.
+    from eaglecfg.schema.study import StudyFile
+
 
 @dataclass(frozen=True, slots=True)
 class SchemaProblem:
-    """A key or value that the schema refuses. ``kind``: ``unknown-key``, ``wrong-type``, ``missing-key``, ...
+    """A refused key or value: ``unknown-key``, ``wrong-type``, ``missing-key`` or ``same-setting``.
 
-    ``path`` is in document terms; ``at_key`` asks for the key's span rather than the value's. ``deployment`` is None
-    for a problem outside every deployment. ``help`` names the nearest known key or the accepted form.
+    ``path`` is in document terms; ``at_key`` asks for the key's span rather than the value's. ``deployment``
+    is None for a problem outside every deployment. ``help`` names the nearest known key or the accepted form.
+    ``other`` is the other place of a setting that is given twice.
     """
 
     kind: str
@@ -24,15 +30,16 @@ class SchemaProblem:
     help: str = ""
     at_key: bool = False
     deployment: str | None = None
+    other: KeyPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedDeployment:
     """One deployment with ``defaults:`` merged in.
 
-    ``model`` holds what the schema accepted; a refused key is absent there, and its path inside the deployment
-    (``("parallel", "tp_size")``) is in ``refused``. ``origin`` maps a path inside the deployment to its path in the
-    document, which lies under ``defaults`` or under ``deployments.<name>``.
+    ``model`` holds what the schema accepted; a refused key is absent there, and its path inside the
+    deployment (``("parallel", "tp_size")``) is in ``refused``. ``origin`` maps a path inside the deployment
+    to its path in the document, which lies under ``defaults`` or under ``deployments.<name>``.
     """
 
     name: str
@@ -49,9 +56,22 @@ class LoadedDeployment:
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A whole eaglecfg.yaml. ``engine`` is None when the file does not say which engine runs, or says it wrongly."""
+    """A whole eaglecfg.yaml. ``engine`` is None where the file does not say properly which one runs."""
 
     document: Document
     engine: Engine | None
     deployments: tuple[LoadedDeployment, ...]
     problems: tuple[SchemaProblem, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStudy:
+    """A whole study file. ``model`` is None where what the schema refuses leaves no study to speak of.
+
+    ``refused`` holds the document paths that are absent in ``model`` because the schema refused them.
+    """
+
+    document: Document
+    model: StudyFile | None
+    problems: tuple[SchemaProblem, ...] = ()
+    refused: frozenset[KeyPath] = frozenset()

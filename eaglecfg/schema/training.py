@@ -11,7 +11,7 @@ from eaglecfg.schema.base import StrictModel
 
 
 class TrainingRecord(StrictModel):
-    """What a trainer knows about a draft and no other file tells. Unknown keys are allowed: records outlive versions."""
+    """What a trainer knows about a draft and no other file tells. Unknown keys are fine."""
 
     model_config = ConfigDict(strict=False, extra="allow", frozen=True)
 
@@ -19,8 +19,10 @@ class TrainingRecord(StrictModel):
     boundaries: tuple[int, ...] = Field(
         description="Boundaries captured in training, in the order of fc's column blocks."
     )
-    ttt_steps: int | None = Field(None, description="Steps of training-time test.")
-    target_sha256: str | None = Field(None, description="SHA-256 of the target's weight file that it was trained on.")
+    ttt_steps: int | None = Field(default=None, description="Steps of training-time test.")
+    target_sha256: str | None = Field(
+        default=None, description="SHA-256 of the target's weight file that it was trained on."
+    )
 
 
 def read_training(raw: Mapping[str, Any]) -> tuple[TrainingRecord | None, str]:

@@ -1,0 +1,110 @@
+"""JSON Schemas of the files that users write, for editors and for other checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+from pydantic import BaseModel
+
+from eaglecfg.schema.deployment import ConfigFile
+from eaglecfg.schema.study import StudyFile
+from eaglecfg.schema.training import TrainingRecord
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+"""What editors' YAML servers support without gaps."""
+
+_TEXT_TYPES = ["string", "number", "boolean"]
+"""What ``nccl_version: 2.28`` or ``NCCL_DEBUG: true`` is to a checker that has no source text."""
+
+Schema = dict[str, Any]
+
+
+def json_schemas() -> dict[str, Schema]:
+    """File name -> JSON Schema (draft 7) of eaglecfg.yaml, of a study file and of a training record."""
+    return {
+        "eaglecfg.schema.json": _with_defaults(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml")),
+        "study.schema.json": _schema(StudyFile, "study.schema.json", "eaglecfg study"),
+        "eaglecfg-training.schema.json": _schema(
+            TrainingRecord, "eaglecfg-training.schema.json", "eaglecfg-training.json"
+        ),
+    }
+
+
+def _schema(model: type[BaseModel], name: str, title: str) -> Schema:
+    schema = model.model_json_schema(ref_template="#/definitions/{model}")
+    if "$defs" in schema:
+        schema["definitions"] = schema.pop("$defs")
+    _everywhere(schema, _plain)
+    schema.pop("title", None)
+    return {"$schema": DRAFT, "$id": f"urn:eaglecfg:{name}", "title": title, **schema}
+
+
+def _everywhere(schema: Any, change: Callable[[Schema], None]) -> None:
+    if isinstance(schema, dict):
+        for value in schema.values():
+            _everywhere(value, change)
+        change(schema)
+    elif isinstance(schema, list):
+        for value in schema:
+            _everywhere(value, change)
+
+
+def _plain(schema: Schema) -> None:
+    """Bring one part of a schema from pydantic's dialect to draft 7, without names that only we know."""
+    schema.pop("discriminator", None)
+    if isinstance(schema.get("title"), str):
+        schema.pop("title")
+    if isinstance(schema.get("default"), dict):
+        del schema["default"]  # the default of a block is what its keys default to
+    if schema.pop("x-source-text", False):
+        _allow_numbers(schema)
+    if "$ref" in schema and len(schema) > 1:
+        # Draft 7 ignores what stands beside $ref.
+        schema["allOf"] = [{"$ref": schema.pop("$ref")}]
+    # null is how a model says "absent"; in a file the key is left out.
+    options = schema.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        rest = [option for option in options if option != {"type": "null"}]
+        if schema.get("default", 0) is None:
+            del schema["default"]
+        if len(rest) == 1:
+            del schema["anyOf"]
+            if "$ref" in rest[0]:
+                schema["allOf"] = rest
+            else:
+                schema.update({key: value for key, value in rest[0].items() if key not in schema})
+        elif len(options) < 6:
+            schema["anyOf"] = rest
+
+
+def _allow_numbers(schema: Schema) -> None:
+    if schema.get("type") == "string" and "const" not in schema:
+        schema["type"] = list(_TEXT_TYPES)
+    for inner in (schema.get("additionalProperties"), schema.get("items")):
+        if isinstance(inner, dict):
+            _allow_numbers(inner)
+    for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        _allow_numbers(option)
+
+
+def _with_defaults(schema: Schema) -> Schema:
+    """Describe what stands under ``defaults:``: a deployment in which nothing is required."""
+    definitions = schema["definitions"]
+    for name in ("Deployment", "Target", "Draft"):
+        part = deepcopy(definitions[name])
+        part.pop("required", None)
+        for inner, owner in (("Target", "target"), ("Draft", "draft")):
+            if name == "Deployment":
+                part["properties"][owner] = {
+                    "allOf": [{"$ref": f"#/definitions/{inner}Defaults"}],
+                    "description": definitions["Deployment"]["properties"][owner].get("description", ""),
+                }
+        definitions[f"{name}Defaults"] = part
+    description = schema["properties"]["defaults"]["description"]
+    schema["properties"]["defaults"] = {
+        "allOf": [{"$ref": "#/definitions/DeploymentDefaults"}],
+        "description": description,
+    }
+    return schema

@@ -1,0 +1,174 @@
+"""A document to typed deployments: defaults merged in, refused keys as problems, the rest kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eaglecfg.schema.accept import accept
+from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
+from eaglecfg.schema.fields import fields_of, takes_text
+from eaglecfg.schema.gather import Gathered, gather, overlay
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
+from eaglecfg.schema.wording import problem_of, shown_value
+from eaglecfg.source.document import Document
+from eaglecfg.source.limits import MAX_PROBLEMS
+from eaglecfg.source.span import KeyPath, show_path
+
+_EMPTY_BLOCKS = frozenset(("capture", "parallel", "server", "nccl", "env"))
+"""Blocks of a deployment for which ``env:`` with nothing below means the same as no block."""
+
+
+def load_config(document: Document) -> LoadedConfig:
+    """The typed content of an eaglecfg.yaml. What the schema refuses is in ``problems``; nothing raises."""
+    data = document.data
+    if not isinstance(data, dict):
+        return LoadedConfig(document, None, (), _not_a_mapping(document))
+    problems: list[SchemaProblem] = []
+    engine = _engine(document, problems)
+    _head(document, problems)
+    defaults = _defaults(document, problems)
+    deployments: list[LoadedDeployment] = []
+    given = data.get("deployments")
+    if "deployments" in data and (not isinstance(given, dict) or not given):
+        got = "an empty mapping" if given == {} else shown_value(given, document.places[("deployments",)])
+        message = f"deployments takes a mapping from names to deployments, not {got}"
+        help = "write deployments: {chat: {target: {checkpoint: ...}}}"
+        problems.append(SchemaProblem("wrong-type", ("deployments",), message, help))
+    for name in given if isinstance(given, dict) else ():
+        loaded = _deployment(document, name, defaults, problems)
+        if loaded is not None:
+            deployments.append(loaded)
+    return LoadedConfig(document, engine, tuple(deployments), distinct(document, problems))
+
+
+def load_deployment(
+    document: Document, name: str, merged: Gathered
+) -> tuple[LoadedDeployment | None, list[SchemaProblem]]:
+    """One deployment from data that is already merged, and what the schema refuses in it."""
+    problems = [_given_twice(pair, name) for pair in merged.twice]
+    data = merged.data
+    if isinstance(data, dict):
+        for block in _EMPTY_BLOCKS:
+            if block in data and data[block] is None:
+                del data[block]
+    accepted = accept(Deployment, data)
+    shell = LoadedDeployment(name, Deployment.model_construct(), merged.origin)
+    for refusal in accepted.refusals:
+        problem = problem_of(Deployment, refusal, document, shell.document_path)
+        message = problem.message
+        if message.startswith("the file"):
+            message = f"deployment {name}{message.removeprefix('the file')}"
+        inside = problem.path[:1] == ("deployments",)
+        problems.append(
+            SchemaProblem(
+                problem.kind, problem.path, message, problem.help, problem.at_key, name if inside else None
+            )
+        )
+    if accepted.model is None:
+        return None, problems
+    return LoadedDeployment(name, accepted.model, merged.origin, frozenset(accepted.removed)), problems
+
+
+def canonical_key(path: KeyPath, key: str) -> str:
+    """The one spelling of a key: server flags without dashes, NCCL variables in lower case without prefix."""
+    if path == ("server",):
+        return key.lstrip("-").replace("-", "_")
+    if path == ("nccl",):
+        return key.lower().replace("-", "_").removeprefix("nccl_")
+    return key
+
+
+def distinct(document: Document, problems: list[SchemaProblem]) -> tuple[SchemaProblem, ...]:
+    """``problems`` without repeats (one slip under defaults: shows in every deployment) and without those
+    that the text itself explains already; at most as many as anyone reads."""
+    explained = {problem.path for problem in document.problems if problem.path}
+    seen: set[tuple[Any, ...]] = set()
+    out = []
+    for problem in problems:
+        place = document.place(problem.path)
+        key = (problem.kind, place.value if not problem.at_key else place.key, problem.path[-1:])
+        if key not in seen and not (problem.kind == "wrong-type" and problem.path in explained):
+            seen.add(key)
+            out.append(problem)
+    return tuple(out[:MAX_PROBLEMS])
+
+
+def _not_a_mapping(document: Document) -> tuple[SchemaProblem, ...]:
+    if document.data is None and document.problems:
+        return ()
+    got = shown_value(document.data, document.places.get(()))
+    message = f"the file takes a mapping with the keys version, engine and deployments, not {got}"
+    return (SchemaProblem("wrong-type", (), message, "write key: value lines"),)
+
+
+def _engine(document: Document, problems: list[SchemaProblem]) -> Engine | None:
+    if "engine" not in document.data:
+        return None
+    given = gather(document, ("engine",), lambda path: takes_text(Engine, path))
+    accepted = accept(Engine, given.data)
+    for refusal in accepted.refusals:
+        problem = problem_of(Engine, refusal, document, lambda path: ("engine", *path))
+        message = problem.message.replace("the file ", "engine ", 1)
+        if not message.startswith("engine "):
+            message = f"engine.{message}"
+        help = problem.help if refusal.path else "write engine: {name: sglang, version: ...}"
+        problems.append(SchemaProblem(problem.kind, problem.path, message, help, problem.at_key))
+    return accepted.model
+
+
+def _head(document: Document, problems: list[SchemaProblem]) -> None:
+    """Check the keys at the top of the file; what stands below them is checked part by part."""
+    data = dict(document.data)
+    for name, stand_in in (("engine", {"version": "0"}), ("deployments", {}), ("defaults", {})):
+        if name in data:
+            data[name] = stand_in
+    for refusal in accept(ConfigFile, data).refusals:
+        problems.append(_head_problem(refusal.path, problem_of(ConfigFile, refusal, document, lambda p: p)))
+
+
+def _head_problem(path: KeyPath, problem: SchemaProblem) -> SchemaProblem:
+    # What belongs into a deployment is often written at the top of the file.
+    if problem.kind == "unknown-key" and path[-1] in fields_of(Deployment):
+        help = f"{path[-1]} belongs into a deployment, or under defaults: for all of them"
+        return SchemaProblem(problem.kind, problem.path, problem.message, help, True)
+    return problem
+
+
+def _defaults(document: Document, problems: list[SchemaProblem]) -> Gathered | None:
+    given = document.data.get("defaults")
+    if given is None:
+        return None
+    if not isinstance(given, dict):
+        message = f"defaults takes a mapping, not {shown_value(given, document.places[('defaults',)])}"
+        help = "write under it what the deployments share"
+        problems.append(SchemaProblem("wrong-type", ("defaults",), message, help))
+        return None
+    return _gather_deployment(document, ("defaults",))
+
+
+def _deployment(
+    document: Document, name: str, defaults: Gathered | None, problems: list[SchemaProblem]
+) -> LoadedDeployment | None:
+    own = _gather_deployment(document, ("deployments", name))
+    if not isinstance(own.data, dict):
+        got = shown_value(own.data, document.places[("deployments", name)])
+        message = f"deployment {name} takes a mapping, not {got}"
+        help = "write target: and the rest below it, indented"
+        problems.append(SchemaProblem("wrong-type", ("deployments", name), message, help, deployment=name))
+        return None
+    loaded, found = load_deployment(document, name, own if defaults is None else overlay(defaults, own))
+    problems.extend(found)
+    return loaded
+
+
+def _gather_deployment(document: Document, at: KeyPath) -> Gathered:
+    return gather(document, at, lambda path: takes_text(Deployment, path), canonical_key)
+
+
+def _given_twice(pair: tuple[KeyPath, KeyPath], deployment: str) -> SchemaProblem:
+    first, second = pair
+    message = f"{show_path(first[-2:])} and {show_path(second[-2:])} are the same setting, given twice"
+    inside = second[:1] == ("deployments",)
+    return SchemaProblem(
+        "same-setting", second, message, "keep one of the two", True, deployment if inside else None, first
+    )

@@ -1,0 +1,167 @@
+"""Refusals as sentences: what the key takes, what it was given, what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pydantic import BaseModel
+
+from eaglecfg.schema.accept import Refusal
+from eaglecfg.schema.fields import field_at, fields_of
+from eaglecfg.schema.loaded import SchemaProblem
+from eaglecfg.source.document import Document
+from eaglecfg.source.span import KeyPath, Place, show_path
+
+_TAKES = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "finite_number": "a finite number",
+}
+_TRUTH = {"yes": "true", "on": "true", "y": "true", "1": "true", "true": "true"}
+_FALSEHOOD = {"no": "false", "off": "false", "n": "false", "0": "false", "false": "false"}
+_SHOWN = 40
+"""Longest value that a message repeats."""
+
+SYNONYMS = {
+    "tp": "tp_size",
+    "dp": "dp_size",
+    "pp": "pp_size",
+    "ep": "ep_size",
+    "steps": "num_steps",
+    "topk": "eagle_topk",
+    "draft_tokens": "num_draft_tokens",
+    "path": "checkpoint",
+    "model": "checkpoint",
+    "model_path": "checkpoint",
+    "layers": "layer_ids",
+    "num_layers": "num_hidden_layers",
+    "fc_width": "fc_input_width",
+    "boundaries": "trained_boundaries",
+}
+"""What people write for a key whose spelling is too far away for a comparison of letters."""
+
+
+def problem_of(
+    model: type[BaseModel], refusal: Refusal, document: Document, locate: Callable[[KeyPath], KeyPath]
+) -> SchemaProblem:
+    """The problem behind a refusal by ``model``. ``locate`` gives the document path of a path in its data."""
+    if refusal.reason == "missing":
+        where = show_path(refusal.path[:-1]) or "the file"
+        name = str(refusal.path[-1])
+        at = (*locate(refusal.path[:-1]), name)
+        return SchemaProblem("missing-key", at, f"{where} needs the key {name}", f"add {name}:", True)
+    at = locate(refusal.path)
+    if refusal.reason == "extra_forbidden":
+        message, help = _unknown_key(model, refusal.path, str(at[-1]))
+        return SchemaProblem("unknown-key", at, message, help, True)
+    takes = _takes(refusal)
+    got = shown_value(refusal.value, document.places.get(at))
+    message = f"{show_path(refusal.path) or 'the file'} takes {takes}, not {got}"
+    return SchemaProblem("wrong-type", at, message, _wrong_type_help(model, refusal, takes))
+
+
+def _takes(refusal: Refusal) -> str:
+    if refusal.reason == "literal_error":
+        # The context lists the choices in quotes.
+        choices = str(refusal.context.get("expected", "")).replace("'", "")
+        return f"{choices} or a mapping" if refusal.path[-1:] == ("speculative",) else choices
+    for bound, word in (("gt", "above"), ("ge", "of at least"), ("lt", "below"), ("le", "of at most")):
+        if bound in refusal.context:
+            return f"a number {word} {refusal.context[bound]}"
+    return _TAKES.get(refusal.reason, "another kind of value")
+
+
+def shown_value(value: Any, place: Place | None) -> str:
+    """``value`` as a message names it, in the source's spelling where that is known."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, list):
+        return "a list"
+    if isinstance(value, dict):
+        return "a mapping"
+    text = place.text if place is not None and place.text is not None else str(value)
+    text = f"{text[:_SHOWN]}..." if len(text) > _SHOWN else text
+    if isinstance(value, str):
+        return f'the text "{text}"'
+    return text
+
+
+def _wrong_type_help(model: type[BaseModel], refusal: Refusal, takes: str) -> str:
+    value, name = refusal.value, str(refusal.path[-1]) if refusal.path else ""
+    if value is None:
+        return "write a value, or remove the key" if takes != "text" else 'write text, or "" for empty text'
+    if name == "speculative":
+        return "write speculative: off, or the shape: {num_steps: 3, eagle_topk: 1, num_draft_tokens: 4}"
+    if takes == "text":
+        return f'put it in quotes: "{value}"' if not isinstance(value, list | dict) else "write text"
+    if takes == "true or false":
+        word = str(value).lower()
+        return f"write {_TRUTH.get(word) or _FALSEHOOD.get(word) or 'true or false'}"
+    if "number" in takes:
+        return _number_help(value, takes)
+    if takes == "a list":
+        return f"write a list: [{value}]" if not isinstance(value, dict) else "write a list: [a, b]"
+    if takes == "a mapping":
+        found = field_at(model, refusal.path) if refusal.path else None
+        inner = found.model if found is not None else None if refusal.path else model
+        keys = f" with keys such as {', '.join(list(fields_of(inner))[:4])}" if inner is not None else ""
+        return f"write a mapping{keys}"
+    return f"write {takes}"
+
+
+def _number_help(value: Any, takes: str) -> str:
+    if isinstance(value, bool):
+        return "write a number; true and false are none"
+    if isinstance(value, str):
+        plain = value.strip().replace("_", "").replace(",", "")
+        if plain.lstrip("+-").isdecimal():
+            return f"write {plain} without quotes" if plain == value.strip() else f"write {plain}"
+        return f"write {takes}"
+    if isinstance(value, float) and value.is_integer():
+        return f"write {int(value)}"
+    return f"write {takes}"
+
+
+def _unknown_key(model: type[BaseModel], path: KeyPath, spelled: str) -> tuple[str, str]:
+    """Message and help for the key at ``path`` that nothing knows."""
+    block = path[:-1]
+    found = field_at(model, block) if block else None
+    inner = found.model if found is not None else model
+    known = list(fields_of(inner)) if inner is not None else []
+    message = f'{show_path(block) or "the file"} has no key "{spelled[:_SHOWN]}"'
+    name = spelled.lstrip("-").replace("-", "_")
+    # A key of a neighbouring block, or of a block inside this one.
+    for owner, kind in fields_of(model).items():
+        if kind.model is not None and not kind.named and owner not in block and name in fields_of(kind.model):
+            return message, f"{name} belongs under {owner}:"
+    flags = block[:1] in (("parallel",), ("speculative",))
+    # Beside these keys the engine has many flags of similar names, so a guess must be close.
+    guess = nearest(name, known, 0.8 if flags else 0.6)
+    if guess:
+        return message, f"the nearest key is {guess}"
+    if flags:
+        prefix = "speculative_" if block[0] == "speculative" else ""
+        return message, f"flags of the engine that have no key here go under server:, as {prefix}{name}"
+    return message, f"known keys are {', '.join(known)}"
+
+
+def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The key of ``known`` that ``name`` was most likely meant to be, or None.
+
+    ``likeness`` is the least share of letters in common, 0 to 1, that makes a guess.
+    """
+    known = list(known)
+    if SYNONYMS.get(name) in known:
+        return SYNONYMS[name]
+    from difflib import get_close_matches
+
+    found = get_close_matches(name, known, n=1, cutoff=likeness)
+    return found[0] if found else None
