@@ -1,0 +1,220 @@
+"""The load of one launch: warm-up until it repeats, then blocks; and the numbers of a block."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.tune.client import Client, Exchange, Sampling
+from eaglecfg.tune.counters import Acceptance, add_up, read_request
+from eaglecfg.tune.load import Load, run_load
+from eaglecfg.tune.percentiles import summary_ms
+from eaglecfg.tune.pulse import Pulse
+from eaglecfg.tune.trial import Block, MeasurePlan, Prompt
+
+Progress = Callable[[str, Mapping[str, Any]], None]
+Record = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+class BadOutput(Exception):
+    """The server answered, but not what was asked for: a refusal, an abort, fewer tokens than demanded."""
+
+
+@dataclass(slots=True)
+class Measurement:
+    """Collects what a launch measures, so that a launch that ends early keeps what it had."""
+
+    client: Client
+    plan: MeasurePlan
+    prompts: Sequence[Prompt]
+    pulse: Pulse
+    progress: Progress
+    record: Record
+    num_steps: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)
+
+    async def run(self, warmed: Callable[[], None]) -> None:
+        """Highest concurrency first. ``warmed`` is called at the end of the first warm-up.
+
+        Raises BadOutput for answers that make the launch worthless, Unanswered for broken connections.
+        """
+        for concurrency in sorted(set(self.plan.concurrency), reverse=True):
+            self.pulse.warming = True
+            await self._warm_up(concurrency)
+            self.pulse.warming = False
+            warmed()
+            for index in range(self.plan.blocks):
+                await self._block(concurrency, index)
+        await self._check()
+
+    async def _warm_up(self, concurrency: int) -> None:
+        """Windows of load until two in a row agree, or until enough was spent on it."""
+        size = max(self.plan.warmup_requests, concurrency)
+        speeds: list[float] = []
+        sampling = self._sampling()
+        for window in range(max(2, self.plan.warmup_limit)):
+            load = await run_load(self.client, self._slice(window * size, size), sampling, concurrency)
+            self._keep("warmup", concurrency, window, load)
+            refuse(load.exchanges, sampling)
+            speeds.append(load.steady_tokens / load.steady_seconds)
+            self.progress(
+                "warmup", {"concurrency": concurrency, "window": window, "tokens_per_s": round(speeds[-1], 3)}
+            )
+            if agree(speeds[-2:], self.plan.warmup_agreement):
+                return
+
+    async def _block(self, concurrency: int, index: int) -> None:
+        """One block: the same prompts in the same order for every setting, from an empty prefix cache."""
+        flushed = await self.client.flush_cache()
+        size = max(self.plan.requests_per_block, concurrency)
+        sampling = self._sampling()
+        first = index * size
+        load = await run_load(self.client, self._slice(first, size), sampling, concurrency, first=first)
+        self._keep("block", concurrency, index, load)
+        block = block_of(load, index, sampling, self.num_steps, flushed=flushed)
+        self.blocks.append(block)
+        self.progress("block", {"block": block})
+        refuse(load.exchanges, sampling)
+
+    async def _check(self) -> None:
+        """Greedy output of fixed prompts, one at a time, to be compared with other launches'."""
+        if not self.plan.greedy_check:
+            return
+        await self.client.flush_cache()
+        sampling = Sampling(self.plan.greedy_tokens, 0.0, self.plan.ignore_eos)
+        for number, prompt in enumerate(self.prompts[: self.plan.greedy_check]):
+            exchange = await self.client.generate(prompt, sampling, number, keep_ids=True)
+            self.record([as_row("check", 1, number, exchange, self.num_steps)])
+            refuse([exchange], sampling)
+            # A server without output_ids is compared by its text.
+            self.outputs.append(exchange.output_ids or tuple(exchange.text.encode()))
+        self.progress("check", {"prompts": len(self.outputs)})
+
+    def _sampling(self) -> Sampling:
+        plan = self.plan
+        return Sampling(plan.output_tokens, plan.temperature, plan.ignore_eos, plan.seed)
+
+    def _slice(self, first: int, size: int) -> list[Prompt]:
+        """``size`` prompts from place ``first`` of the seeded order, around and around."""
+        order = list(range(len(self.prompts)))
+        random.Random(self.plan.seed).shuffle(order)
+        return [self.prompts[order[place % len(order)]] for place in range(first, first + size)]
+
+    def _keep(self, phase: str, concurrency: int, index: int, load: Load) -> None:
+        self.record(
+            [as_row(phase, concurrency, index, exchange, self.num_steps) for exchange in load.exchanges]
+        )
+
+
+def agree(speeds: Sequence[float], tolerance: float) -> bool:
+    """Whether two windows are within ``tolerance`` of each other."""
+    return len(speeds) == 2 and abs(speeds[1] - speeds[0]) <= tolerance * max(speeds)
+
+
+def fault_of(exchange: Exchange, sampling: Sampling) -> str:
+    """What is wrong with an answer; empty when nothing is."""
+    if exchange.error:
+        return exchange.error
+    if not exchange.tokens:
+        return "no token was generated"
+    if sampling.ignore_eos and exchange.tokens < sampling.max_new_tokens:
+        return f"{exchange.tokens} of {sampling.max_new_tokens} tokens although ignore_eos was set"
+    return ""
+
+
+def refuse(exchanges: Sequence[Exchange], sampling: Sampling) -> None:
+    """Raise BadOutput when any answer is at fault: a failed request makes a launch invalid, not fast."""
+    faults = [(exchange, fault) for exchange in exchanges if (fault := fault_of(exchange, sampling))]
+    if faults:
+        exchange, fault = faults[0]
+        raise BadOutput(
+            f"{len(faults)} of {len(exchanges)} requests failed; prompt {exchange.prompt}: {fault}"
+        )
+
+
+def acceptance_of(exchanges: Sequence[Exchange], num_steps: int | None) -> Acceptance | None:
+    """Accept counters summed over requests."""
+    return add_up(read_request(exchange.meta, num_steps) for exchange in exchanges)
+
+
+def step_seconds(exchange: Exchange, num_steps: int | None) -> float | None:
+    """Seconds per verify step of one request, or per token without speculation; the prefill's token is not
+    counted."""
+    if len(exchange.arrivals) < 2:
+        return None
+    acceptance = read_request(exchange.meta, num_steps)
+    (begun, first), (ended, last) = exchange.arrivals[0], exchange.arrivals[-1]
+    steps = acceptance.verify_steps if acceptance is not None else last - first
+    return (ended - begun) / steps if steps else None
+
+
+def block_of(load: Load, index: int, sampling: Sampling, num_steps: int | None, *, flushed: bool) -> Block:
+    """The numbers of one block of load."""
+    good = [exchange for exchange in load.exchanges if not fault_of(exchange, sampling)]
+    acceptance = acceptance_of(good, num_steps)
+    steps = [seconds for exchange in good if (seconds := step_seconds(exchange, num_steps)) is not None]
+    gaps, first_waits, per_token = times_of(good)
+    return Block(
+        concurrency=load.concurrency,
+        index=index,
+        seconds=round(load.steady_seconds, 6),
+        output_tokens=load.steady_tokens,
+        tokens_per_s=round(load.steady_tokens / load.steady_seconds, 4),
+        accept_length=round(acceptance.accept_length, 6) if acceptance else None,
+        verify_steps=acceptance.verify_steps if acceptance else None,
+        step_ms=round(statistics.median(steps) * 1000, 5) if steps else None,
+        per_position=acceptance.per_position if acceptance else None,
+        ttft_ms=summary_ms(first_waits),
+        tpot_ms=summary_ms(per_token),
+        itl_ms=summary_ms(gaps),
+        requests=len(load.exchanges),
+        failed=len(load.exchanges) - len(good),
+        client_lag_ms=round(load.lag_ms, 3),
+        tail_seconds=round(max(0.0, load.ended - load.steady[1]), 6),
+        counters=acceptance.source if acceptance else "",
+        flushed=flushed,
+    )
+
+
+def times_of(exchanges: Sequence[Exchange]) -> tuple[list[float], list[float], list[float]]:
+    """Seconds between arrivals, seconds to the first token, and seconds per output token after the first."""
+    gaps: list[float] = []
+    waits: list[float] = []
+    per_token: list[float] = []
+    for exchange in exchanges:
+        times = [when for when, _ in exchange.arrivals]
+        waits.append(times[0] - exchange.sent)
+        gaps.extend(after - before for before, after in itertools.pairwise(times))
+        more = exchange.tokens - exchange.arrivals[0][1]
+        if more:
+            per_token.append((times[-1] - times[0]) / more)
+    return gaps, waits, per_token
+
+
+def as_row(
+    phase: str, concurrency: int, index: int, exchange: Exchange, num_steps: int | None
+) -> dict[str, Any]:
+    """One line of the raw record: times relative to the request's start, in seconds."""
+    acceptance = read_request(exchange.meta, num_steps)
+    return {
+        "phase": phase,
+        "concurrency": concurrency,
+        "index": index,
+        "prompt": exchange.prompt,
+        "sent": round(exchange.sent, 6),
+        "arrivals": [[round(when - exchange.sent, 6), count] for when, count in exchange.arrivals],
+        "seconds": round(exchange.ended - exchange.sent, 6),
+        "tokens": exchange.tokens,
+        "finish": exchange.finish,
+        "verify_steps": acceptance.verify_steps if acceptance else None,
+        "correct_drafts": acceptance.correct if acceptance else None,
+        "histogram": acceptance.histogram if acceptance else None,
+        "prompt_tokens": exchange.meta.get("prompt_tokens"),
+        "cached_tokens": exchange.meta.get("cached_tokens"),
+        "error": exchange.error,
+    }

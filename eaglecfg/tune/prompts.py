@@ -1,0 +1,78 @@
+"""The prompts of a workload: a JSON Lines file whose lines have ``input_ids``, ``prompt`` or ``messages``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from eaglecfg.errors import UsageError
+from eaglecfg.tune.trial import Prompt
+
+Render = Callable[[Sequence[Any]], str]
+
+
+def read_prompts(path: Path, *, tokenizer: Path | None = None) -> tuple[Prompt, ...]:
+    """All prompts of the file, in its order. ``tokenizer`` is the checkpoint whose chat template renders
+    messages.
+
+    A prompt is named by the line's ``name`` or ``id``, else by its line number. Raises UsageError, naming
+    file and line, for what is no prompt, and for an empty file.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UsageError(f"{path}: can't read the prompts: {reason}") from error
+    render = _renderer(tokenizer)
+    prompts = [_prompt(line, f"{path}:{n}", n, render) for n, line in enumerate(lines, 1) if line.strip()]
+    if not prompts:
+        raise UsageError(
+            f"{path}: holds no prompts; write one JSON object with input_ids, prompt or messages a line"
+        )
+    return tuple(prompts)
+
+
+def _prompt(line: str, where: str, number: int, render: Render) -> Prompt:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise UsageError(f"{where}: is not JSON: {error}") from error
+    if not isinstance(row, dict):
+        raise UsageError(f"{where}: expected a JSON object, got {type(row).__name__}")
+    name = str(row.get("name", row.get("id", number)))
+    ids = row.get("input_ids")
+    if ids is not None:
+        if not isinstance(ids, list) or not ids or not all(type(i) is int and i >= 0 for i in ids):
+            raise UsageError(f"{where}: input_ids: expected a list of token ids, got {str(ids)[:60]}")
+        return Prompt(name, input_ids=tuple(ids))
+    text = row.get("prompt", row.get("text"))
+    if text is not None:
+        if not isinstance(text, str) or not text:
+            raise UsageError(f"{where}: prompt: expected text, got {str(text)[:60]!r}")
+        return Prompt(name, text=text)
+    if isinstance(row.get("messages"), list):
+        return Prompt(name, text=render(row["messages"]))
+    raise UsageError(
+        f"{where}: expected one of input_ids, prompt or messages, got {', '.join(row) or 'nothing'}"
+    )
+
+
+def _renderer(tokenizer: Path | None) -> Render:
+    """Renders messages with the checkpoint's chat template; the tokenizer is loaded for the first line that
+    needs it."""
+    loaded: list[Any] = []
+
+    def render(messages: Sequence[Any]) -> str:
+        if tokenizer is None:
+            raise UsageError("messages need a chat template: the target's checkpoint has no tokenizer")
+        if not loaded:
+            try:
+                from transformers import AutoTokenizer
+            except ImportError as error:
+                raise UsageError("messages need transformers: pip install 'eaglecfg[reference]'") from error
+            loaded.append(AutoTokenizer.from_pretrained(str(tokenizer)))
+        return str(loaded[0].apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+
+    return render
