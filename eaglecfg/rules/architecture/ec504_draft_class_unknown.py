@@ -45,7 +45,7 @@ def _advice(draft: CheckpointFacts, known: str) -> str:
             f"convert the draft: its config is in speculators form, {known} wants one flat config.json with "
             "hidden_size, num_hidden_layers, draft_vocab_size and eagle_config"
         )
-    return f"if the tensors are those of {known}, write that name as architectures[0]; else export the draft anew"
+    return f"if the tensors are those of {known}, write that name as architectures[0]; else export it anew"
 
 
 RULE = Rule(
