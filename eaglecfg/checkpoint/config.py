@@ -26,9 +26,9 @@ class ConfigValue:
 class ModelConfig:
     """A parsed config.json.
 
-    ``file`` as shown to the user, ``raw`` the whole JSON object, ``text_key`` the dotted path of the nested text
-    model's config (``text_config``, ``llm_config``, ``thinker_config.text_config``, ...), None when the text
-    model is the top level.
+    ``file`` as shown to the user, ``raw`` the whole JSON object, ``text_key`` the dotted path of the nested
+    text model's config (``text_config``, ``llm_config``, ``thinker_config.text_config``, ...), None when the
+    text model is the top level.
     """
 
     file: str

@@ -11,7 +11,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 
 @dataclass(frozen=True, slots=True)
 class TensorFact:
-    """One tensor as a header describes it. ``dtype`` as safetensors spells it (BF16, I64), shape in elements."""
+    """One tensor as a header describes it. ``dtype`` as safetensors spells it, shape in elements."""
 
     name: str
     dtype: str
@@ -26,10 +26,11 @@ class TensorFact:
 class FileProblem:
     """Something wrong with a file of the checkpoint.
 
-    ``kind`` names it (``missing-folder``, ``missing-config``, ``missing-shard``, ``truncated``, ``malformed``,
-    ``duplicate-tensor``, ``unreadable``, ``not-supported``, ...). ``incomplete`` is true where something that
-    the config names could not be read, so that rules which need it must not pass. ``file`` as shown to the
-    user; ``key`` is the tensor, JSON key or place in the file (``byte 8``), ``text`` what stands there.
+    ``kind`` names it (``missing-folder``, ``missing-config``, ``missing-shard``, ``truncated``,
+    ``malformed``, ``duplicate-tensor``, ``unreadable``, ``not-supported``, ...). ``incomplete`` is true where
+    something that the config names could not be read, so that rules which need it must not pass. ``file`` as
+    shown to the user; ``key`` is the tensor, JSON key or place in the file (``byte 8``), ``text`` what stands
+    there.
     """
 
     kind: str
@@ -54,9 +55,10 @@ class CheckpointFacts:
     """Everything that files say about one checkpoint.
 
     ``folder`` is the path as resolved, ``shown`` as the user spelled it. ``names`` are all tensor names known
-    from indexes and headers (None when no weight file could be read); ``tensors`` those whose header was read,
-    by name. ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed eaglecfg-training.json,
-    ``quantization`` the parsed hf_quant_config.json, if any. ``files`` are the names of the files looked at.
+    from indexes and headers (None when no weight file could be read); ``tensors`` those whose header was
+    read, by name. ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed
+    eaglecfg-training.json and ``quantization`` the parsed hf_quant_config.json, if any. ``files`` are the
+    names of the files looked at.
     """
 
     folder: str

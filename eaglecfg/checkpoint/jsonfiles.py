@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
@@ -18,6 +18,7 @@ TRAINING = "eaglecfg-training.json"
 GENERATION = "generation_config.json"
 TOKENIZER = "tokenizer_config.json"
 QUANTIZATION = "hf_quant_config.json"
+MISTRAL = "params.json"
 
 TEXT_KEYS = ("thinker_config", "llm_config", "language_config", "text_config")
 """Keys of a nested text model, the one that counts first (SGLang 0.5.12-0.5.23, ``get_hf_text_config``)."""
@@ -30,7 +31,10 @@ def read_config(folder: str, shown: str) -> tuple[ModelConfig | None, list[FileP
         raw, repeated, text = parse_object(read_small(os.path.join(folder, CONFIG), file, MAX_CONFIG_BYTES))  # noqa: PTH118
     except FileFault as fault:
         problem = fault.problem
-        if problem.kind == "missing-file" and "symlink" not in problem.message:
+        if problem.kind == "missing-file" and not os.path.lexists(os.path.join(folder, CONFIG)):  # noqa: PTH118
+            if os.path.lexists(os.path.join(folder, MISTRAL)):  # noqa: PTH118
+                message = f"{shown} has {MISTRAL} in place of config.json, which is not read"
+                return None, [FileProblem("not-supported", file, message, "", True)]
             help = "name the folder that holds config.json and the weights"
             problem = FileProblem("missing-config", file, f"{shown} has no config.json", help, True)
         return None, [problem]
@@ -41,6 +45,22 @@ def read_config(folder: str, shown: str) -> tuple[ModelConfig | None, list[FileP
         ]
     problems = [_repeated(file, item) for item in repeated]
     return ModelConfig(file, raw, text, text_key(raw)), problems
+
+
+def missing_code(config: ModelConfig, shown: str, present: Collection[str]) -> list[FileProblem]:
+    """Python files that ``auto_map`` takes the model's config class from and that are not in the folder."""
+    auto_map = config.raw.get("auto_map")
+    name = auto_map.get("AutoConfig") if isinstance(auto_map, dict) else None
+    if not isinstance(name, str) or "--" in name:  # org/repo--module.Class is fetched from elsewhere
+        return []
+    file = f"{name.rpartition('.')[0]}.py"
+    if file in present:
+        return []
+    message = f"{config.file} takes its config class from {legible(file)}, which is not in {shown}"
+    help = "download the Python files of the checkpoint too"
+    return [
+        FileProblem("missing-code", config.file, message, help, False, "auto_map.AutoConfig", legible(name))
+    ]
 
 
 def text_key(raw: Mapping[str, Any]) -> str | None:
@@ -79,7 +99,8 @@ def _repeated(file: str, item: Repeated) -> FileProblem:
     first, last = _shown(item.first), _shown(item.last)
     values = f" ({first} and {last})" if first != last else ""
     message = f"{file} gives {legible(item.key)} twice{values}; readers keep the last"
-    return FileProblem("duplicate-key", file, message, "keep one of them", False, item.key, last)
+    kind = "duplicate-key" if first != last else "repeated-key"
+    return FileProblem(kind, file, message, "keep one of them", False, item.key, last)
 
 
 def _shown(value: Any) -> str:

@@ -17,6 +17,7 @@ from eaglecfg.checkpoint.jsonfiles import (
     QUANTIZATION,
     TOKENIZER,
     TRAINING,
+    missing_code,
     read_config,
     read_side_file,
 )
@@ -24,6 +25,8 @@ from eaglecfg.checkpoint.limits import MAX_FOLDER_ENTRIES
 from eaglecfg.checkpoint.weights import Weights, read_weights
 
 Role = Literal["target", "draft"]
+HUB = "hub id"
+"""``FileProblem.key`` of a checkpoint that is named by a hub id."""
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -50,6 +53,8 @@ def read_checkpoint(base: Path, spelled: str, *, role: Role, deep: bool = False)
             side[name], found = read_side_file(folder, shown, name)
             problems += found
             files.append(name)
+    if config is not None:
+        problems += missing_code(config, shown, present)
     layers = config.integer("num_hidden_layers") if config is not None else None
     whole = deep or role == "draft"
     weights = Weights()  # of a folder that cannot be listed nothing more is said
@@ -106,7 +111,7 @@ def _not_here(base: Path, spelled: str, shown: str) -> FileProblem:
         help = (
             f"run `hf download {spelled} --local-dir models/{spelled.partition('/')[2]}` and name that folder"
         )
-        return FileProblem("not-local", shown, message, help, True)
+        return FileProblem("not-local", shown, message, help, True, HUB)
     message = f"there is no folder {shown}"
     help = "paths count from the folder of the file that names them"
     if spelled.startswith("~"):

@@ -86,9 +86,12 @@ def _parse(data: bytes, header: Header) -> dict[str, Any]:
         if len(out) != len(pairs):
             # Only the outermost object holds objects, apart from hostile files, which fail in any case.
             tensors = any(isinstance(value, dict) for _, value in pairs)
+            metadata = all(isinstance(value, str) for _, value in pairs)
             seen: set[str] = set()
             for key, _ in pairs:
-                if key in seen:
+                if key in seen and metadata:
+                    header.add("odd-header", f"has {legible(key)} twice in its {METADATA}", key=METADATA)
+                elif key in seen:
                     repeated.append((key, tensors and key != METADATA))
                 seen.add(key)
         return out
