@@ -25,16 +25,21 @@ def check(context: Context) -> Iterator[Item]:
     """What the graphs capture must be what eager prefill captures."""
     found = context.boundaries
     assert found is not None
-    if found.outcome != "captured" or found.decode is None or found.decode == found.captured:
+    asked = tuple(sorted(set(found.shifted)))
+    if found.decode is None or found.outcome not in ("captured", "crash_at_first_request"):
         return
+    crash = found.outcome == "crash_at_first_request"
     fixed = _first_fixed(context)
     repaired = f"; repaired in {fixed}" if fixed else ""
     yield Finding(
         f"CUDA graphs of {engine_label(context)} capture the default boundaries {spelled(found.decode)}, not "
-        f"{spelled(found.captured)} as the draft's ids ask{repaired}",
+        f"{spelled(asked)} as the draft's ids ask{repaired}",
         path=("engine", "version"),
         related=((context.where("draft", "checkpoint"), f"ids {spelled(found.ids or ())}"),),
-        why="the graph runner resets the layers before it records; prefill follows the ids, decoding "
+        today=Today.CRASH_AT_FIRST_REQUEST if crash else Today.SILENT,
+        why=found.reason
+        if crash
+        else "the graph runner resets the layers before it records; prefill follows the ids, decoding "
         "never does, "
         "and nothing is logged",
         help=(f"run sglang {fixed} or later" if fixed else "run another version")
@@ -45,7 +50,7 @@ def check(context: Context) -> Iterator[Item]:
             engine_line(context),
         ),
         values={
-            "effective_boundaries": list(found.captured),
+            "effective_boundaries": list(asked),
             "graph_boundaries": list(found.decode),
             "trained_boundaries": list(context.trained) if context.trained is not None else None,
         },

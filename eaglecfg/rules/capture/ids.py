@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,18 +77,8 @@ def target_config(context: Context) -> ModelConfig:
 
 
 def layers(context: Context) -> int | None:
-    """The target's number of layers as the engine sees it: an override argument wins over config.json."""
-    override = context.argument("json_model_override_args")
-    if isinstance(override, str):
-        try:
-            override = json.loads(override)
-        except ValueError:
-            override = None
-    if isinstance(override, dict) and isinstance(override.get("num_hidden_layers"), int):
-        return int(override["num_hidden_layers"])
-    if context.target is None or context.target.config is None:
-        return None
-    return context.target.config.integer("num_hidden_layers")
+    """The target's number of layers as the engine sees it, overrides included."""
+    return context.boundaries.layers if context.boundaries is not None else None
 
 
 def engine_label(context: Context) -> str:

@@ -50,19 +50,19 @@ def reason(context: Context) -> Reason | None:
         return "beyond"
     if min(found.shifted) < 0:
         return "negative"
-    if max(found.shifted) == n and (min(found.shifted) > 0 or not _works_without(context, found, n)):
+    if max(found.shifted) == n and (0 not in found.shifted or _works_without_last(context, found, n)):
         return "last"
-    return "embedding"
+    return "embedding" if 0 in found.shifted else None
 
 
-def _works_without(context: Context, found: Boundaries, n: int) -> bool:
-    """Whether the list without its largest entry fails too, so that the smallest is at fault as well."""
+def _works_without_last(context: Context, found: Boundaries, n: int) -> bool:
+    """Whether the list is captured without its largest entry, so that the embedding is not at fault."""
     architecture = target_config(context).architecture
     assert context.engine is not None
     assert architecture is not None
     rest = tuple(i for i in found.ids or () if i != max(found.ids or (0,)))
     other = effective_boundaries(context.engine, architecture, n, rest)
-    return other is None or other.outcome != "captured"
+    return other is not None and other.outcome == "captured"
 
 
 def finding(context: Context, message: str, why: str, help: str) -> Finding:
