@@ -34,12 +34,11 @@ def check(context: Context) -> Iterator[Item]:
         f"{chosen}",
         path=path,
         today=Today.SILENT if silent else Today.CRASH_AT_FIRST_REQUEST,
-        why=f"{engine_label(context)} then hands the draft one final state of its own width, skips fc "
-        "and says "
-        "nothing: the accept length is 1.00"
+        why=f"{engine_label(context)} then hands the draft one final state of its own width, skips fc and "
+        "says nothing: the accept length is 1.00"
         if silent
-        else "the draft is run as a language model of its own and never gets the captured states that "
-        "it reads",
+        else "the draft is run as a language model of its own and never gets the captured states that it "
+        "reads",
         help="set speculative.algorithm to EAGLE3",
         evidence=(config_line(draft.config, "architectures", "EAGLE-3 draft class"), *mark_lines(draft)),
         values={"algorithm": chosen, "draft_architecture": name},

@@ -27,12 +27,11 @@ def check(context: Context) -> Iterator[Item]:
     if OTHER_KINDS.search(name) is None:
         return
     yield Finding(
-        f"algorithm EAGLE3 needs a draft of class {either(sorted(context.engine.drafts))}, but the "
-        f"draft is a {name}, "
-        "made for another algorithm",
+        f"algorithm EAGLE3 needs a draft of class {either(sorted(context.engine.drafts))}, but the draft "
+        f"is a {name}, made for another algorithm",
         path=context.where("draft", "checkpoint"),
-        why=f"such a draft reads one final state of the target; {engine_label(context)} hands it "
-        "captured ones",
+        why=f"such a draft reads one final state of the target; {engine_label(context)} hands it captured "
+        "ones",
         help="use an EAGLE-3 draft, or set speculative.algorithm to EAGLE",
         evidence=(config_line(draft.config, "architectures", "not an EAGLE-3 class"), *_fusion(draft)),
         values={"algorithm": "EAGLE3", "draft_architecture": name},

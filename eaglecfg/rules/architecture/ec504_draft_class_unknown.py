@@ -29,8 +29,8 @@ def check(context: Context) -> Iterator[Item]:
         return
     known = either(sorted(context.engine.drafts))
     yield Finding(
-        f"the draft's class is {name}, but {engine_label(context)} builds EAGLE-3 drafts of class "
-        f"{known} only",
+        f"the draft's class is {name}, but {engine_label(context)} builds EAGLE-3 drafts of class {known} "
+        "only",
         path=context.where("draft", "checkpoint"),
         why="the engine looks the class up by name and stops while loading",
         help=context.engine.foreign.get(name) or _advice(draft, known),

@@ -31,16 +31,14 @@ def check(context: Context) -> Iterator[Item]:
     fits = MLA if any("kv_a_proj_with_mqa" in key for key in draft.names or ()) else LLAMA
     eagle3 = bool(marks(draft))
     yield Finding(
-        f"the draft's config.json names the class {name} of a whole model, but its tensors are those "
-        "of an EAGLE-3 "
-        f"draft, which {engine_label(context)} builds as {fits}"
+        f"the draft's config.json names the class {name} of a whole model, but its tensors are those of "
+        f"an EAGLE-3 draft, which {engine_label(context)} builds as {fits}"
         if eagle3
         else f"the draft is a whole model of class {name}, but algorithm EAGLE3 needs a draft of class "
         f"{fits}",
         path=context.where("draft", "checkpoint"),
-        why="the engine picks the class by this name (some names it first rewrites to an MTP class), "
-        "and that class "
-        "does not fit the tensors",
+        why="the engine picks the class by this name (some names it first rewrites to an MTP class), and "
+        "that class does not fit the tensors",
         help=f'write "architectures": ["{fits}"] in the draft\'s config.json'
         if eagle3
         else "use an EAGLE-3 draft that was trained for this target",

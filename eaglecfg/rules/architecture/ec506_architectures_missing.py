@@ -27,8 +27,8 @@ def _finding(context: Context, config: ModelConfig, role: str, wanted: str) -> F
     return Finding(
         f"architectures in {config.file} must name a class, but it {is_given}",
         path=context.where(role, "checkpoint"),
-        why=f"{engine_label(context)} picks the class of the {role} by architectures[0] and stops "
-        "while loading",
+        why=f"{engine_label(context)} picks the class of the {role} by architectures[0] and stops while "
+        "loading",
         help=f'write "architectures": [...] with {wanted}',
         evidence=(config_line(config, "architectures"),),
         values={"architectures": None if given is None else given.value},

@@ -25,8 +25,7 @@ def check(context: Context) -> Iterator[Item]:
     known = either(sorted(context.engine.drafts))
     yield Finding(
         f"the draft's class {name} exists in {context.engine.name} {first} and later, but "
-        f"{engine_label(context)} "
-        f"runs and builds {known} only",
+        f"{engine_label(context)} runs and builds {known} only",
         path=("engine", "version"),
         related=((context.where("draft", "checkpoint"), f"a draft of class {name}"),),
         why="the engine looks the class up by name and stops while loading",

@@ -23,11 +23,9 @@ def check(context: Context) -> Iterator[Item]:
     says = {
         "between": f"the facts for {label} are those of {facts.facts_of}, the nearest version read before it",
         "newer": f"{label} is newer than every version whose facts are known ({span}); those of "
-        f"{facts.facts_of} are "
-        "used",
+        f"{facts.facts_of} are used",
         "older": f"{label} is older than every version whose facts are known ({span}); those of "
-        f"{facts.facts_of} are "
-        "used",
+        f"{facts.facts_of} are used",
         "development": f"{label} is a development version; the facts of {facts.facts_of} are used",
     }
     sure = facts.standing == "between"

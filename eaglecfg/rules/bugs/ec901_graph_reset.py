@@ -40,8 +40,7 @@ def check(context: Context) -> Iterator[Item]:
         why=found.reason
         if crash
         else "the graph runner resets the layers before it records; prefill follows the ids, decoding "
-        "never does, "
-        "and nothing is logged",
+        "never does, and nothing is logged",
         help=(f"run sglang {fixed} or later" if fixed else "run another version")
         + ", or set server.disable_cuda_graph: true, which costs speed",
         evidence=(

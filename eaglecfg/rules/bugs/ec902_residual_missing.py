@@ -26,8 +26,7 @@ def check(context: Context) -> Iterator[Item]:
         path=("engine", "version"),
         related=((context.where("target", "checkpoint"), f"a target of class {target.architecture}"),),
         why="the draft was trained on the whole residual stream and reads a part of it: the accept "
-        "length falls to "
-        "about 1, and nothing is logged",
+        "length falls to about 1, and nothing is logged",
         help=f"run sglang {good}, or set speculative: off" if good else "set speculative: off",
         evidence=(config_line(target, "architectures", "class of the target"), engine_line(context)),
         values={"target_architecture": target.architecture, "affected_versions": affected},

@@ -39,8 +39,7 @@ def check(context: Context) -> Iterator[Item]:
         f"{spelled(found.captured)}{_relation(found.captured, trained)}",
         path=path,
         why="the server stays healthy and its answers stay right; the accept length falls, and decoding "
-        "can get "
-        "slower than without speculation",
+        "can get slower than without speculation",
         help=_help(context, trained),
         evidence=(
             ids_line(draft, "ids as the engine reads them"),

@@ -44,8 +44,7 @@ def _finding(context: Context, message: str, line: Evidence) -> Finding:
         f"{context.model.draft.checkpoint if context.model.draft else 'the draft'}/config.json: {message}",
         path=ids_path(context),
         why=f"{engine_label(context)} drops what it cannot read without a message{default}; draft classes "
-        "that "
-        "read the same block stop while loading",
+        "that read the same block stop while loading",
         help=f'write "{BLOCK}": {{"{KEY}": [...]}} as plain JSON in the draft\'s config.json',
         evidence=(line,),
         values={BLOCK: line.text},

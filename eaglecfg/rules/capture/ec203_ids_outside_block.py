@@ -45,8 +45,8 @@ def check(context: Context) -> Iterator[Item]:
     instead = "which happens to be what the list means" if harmless else f"not {meant}"
     yield Finding(
         f"{context.draft.shown if context.draft else ''}/config.json lists capture ids {spelled(ids)} "
-        "outside "
-        f"{BLOCK}; {label} does not read them and captures its default {spelled(captured)}, {instead}",
+        f"outside {BLOCK}; {label} does not read them and captures its default {spelled(captured)}, "
+        f"{instead}",
         path=ids_path(context),
         severity=Severity.INFO if harmless else Severity.ERROR,
         today=Today.IGNORED if harmless else Today.SILENT,

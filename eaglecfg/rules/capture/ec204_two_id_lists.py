@@ -30,13 +30,11 @@ def check(context: Context) -> Iterator[Item]:
         # The second is a careful pair: boundaries for engines that add nothing, outputs for SGLang.
         return
     yield Finding(
-        f"{draft.file} lists capture ids twice: {spelled(block.ids)} as {block.key}, {spelled(top.ids)} as "
-        f"{KEY} at "
-        f"the top level; {engine_label(context)} follows {BLOCK}",
+        f"{draft.file} lists capture ids twice: {spelled(block.ids)} as {block.key}, {spelled(top.ids)} "
+        f"as {KEY} at the top level; {engine_label(context)} follows {BLOCK}",
         path=ids_path(context),
         why="an engine that reads the top level first captures other layers for the same draft, and "
-        "nothing tells "
-        "which list the draft was trained with",
+        "nothing tells which list the draft was trained with",
         help="find out which layers the draft was trained on, keep that list and remove the other; "
         "capture.trained_boundaries makes eaglecfg check it",
         evidence=(key_line(draft, block, "read by SGLang"), key_line(draft, top, "not read by SGLang")),

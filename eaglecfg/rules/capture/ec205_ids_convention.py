@@ -55,12 +55,10 @@ def _finding(context: Context, found: Boundaries, like: str, pattern: str, sever
         path=ids_path(context),
         severity=severity,
         why="if the draft was trained on the first, it is fed neighbouring layers: no error, only a low "
-        "accept "
-        "length; SpecForge writes layer outputs ([1, n//2 − 1, n − 4]), speculators and vLLM write "
-        "boundaries",
+        "accept length; SpecForge writes layer outputs ([1, n//2 − 1, n − 4]), speculators and vLLM "
+        "write boundaries",
         help="look up what the draft was trained on and declare capture.trained_boundaries: "
-        f"{spelled(meant)} or "
-        f"{spelled(found.captured)}",
+        f"{spelled(meant)} or {spelled(found.captured)}",
         evidence=_evidence(context),
         values={"ids": list(found.ids), "effective_boundaries": list(found.captured)},
         arithmetic=shift_lines(found.ids, found.shifted, layers(context)),

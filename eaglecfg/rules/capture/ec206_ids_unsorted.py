@@ -32,8 +32,7 @@ def check(context: Context) -> Iterator[Item]:
     sorted_ids = tuple(sorted(found.ids))
     yield Finding(
         f"capture ids {spelled(found.ids)} are not ascending; {engine_label(context)} hands the states "
-        "over as "
-        f"{spelled(found.captured)}, not as {spelled(found.shifted)}",
+        f"over as {spelled(found.captured)}, not as {spelled(found.shifted)}",
         path=ids_path(context),
         severity=Severity.ERROR if trained is not None else Severity.WARNING,
         why="layers run in ascending order and the engine appends as they run; an fc that was trained in "
@@ -55,8 +54,8 @@ def _sorted_reading(context: Context, ids: tuple[int, ...]) -> str:
     if other is None or other.captured == found.captured:
         return ""
     return (
-        f"; this class looks at the first id alone and would capture {spelled(other.captured)} "
-        f"for {spelled(ids)}"
+        f"; this class looks at the first id alone and would capture {spelled(other.captured)} for "
+        f"{spelled(ids)}"
     )
 
 

@@ -20,10 +20,8 @@ def check(context: Context) -> Iterator[Item]:
     yield finding(
         context,
         f"id {last} means boundary {n}, the output of the last of {n} layers, which "
-        f"{engine_label(context)} does "
-        f"not capture for {target_config(context).architecture}: {len(found.captured)} of {len(found.ids)} "
-        "states "
-        "arrive",
+        f"{engine_label(context)} does not capture for {target_config(context).architecture}: "
+        f"{len(found.captured)} of {len(found.ids)} states arrive",
         "states are taken on the way into a layer, and no layer follows the last",
         f"use a draft that was trained on boundaries up to {n - 1}",
     )

@@ -23,8 +23,7 @@ def check(context: Context) -> Iterator[Item]:
         context,
         f"{low} in {engine_label(context)}, which does not exist; capture ids are {spelled(found.ids)}",
         "the target marks layers by index, and index −1 is the last layer: another state is captured, "
-        "without a "
-        "message"
+        "without a message"
         if wrapped
         else "no layer has that number, so fewer states arrive than fc was built for",
         "list layers by their number from 0 on, as in training",

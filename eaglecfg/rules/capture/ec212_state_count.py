@@ -47,14 +47,14 @@ def check(context: Context) -> Iterator[Item]:
         return
     yield Finding(
         f"fc of the draft takes {holds} × {width} = {fc.shape[1]} features, but {engine_label(context)} "
-        "captures "
-        f"{counted(captured, 'state')} {spelled(found.captured)}, {captured} × {width} = {captured * width}",
+        f"captures {counted(captured, 'state')} {spelled(found.captured)}, {captured} × {width} = "
+        f"{captured * width}",
         path=ids_path(context),
         today=Today.CRASH_AT_START if found.ids is not None else Today.CRASH_AT_FIRST_REQUEST,
         why="the engine builds fc for the ids in the config and stops while it loads a weight of another "
         "size",
-        help=f"list exactly {counted(holds, 'id')} in eagle_config.eagle_aux_hidden_state_layer_ids, those "
-        "of training",
+        help=f"list exactly {counted(holds, 'id')} in eagle_config.eagle_aux_hidden_state_layer_ids, "
+        "those of training",
         evidence=(
             tensor_line(fc, f"{fc.shape[1]} = {holds} × {width}"),
             ids_line(draft, f"{counted(captured, 'state')} captured"),

@@ -20,8 +20,7 @@ def check(context: Context) -> Iterator[Item]:
         f"{draft.file}: {listed.key} is empty, so {engine_label(context)} captures no state for the draft",
         path=ids_path(context),
         why="an empty list is not the same as none: the engine does not fall back to its default and "
-        "fails when it "
-        "unpacks the states that are not there",
+        "fails when it unpacks the states that are not there",
         help=f"list the layers that the draft was trained on, or remove {listed.key} to get the default",
         evidence=(key_line(draft, listed, "empty"),),
         values={"ids": []},

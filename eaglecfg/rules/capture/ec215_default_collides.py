@@ -20,8 +20,7 @@ def check(context: Context) -> Iterator[Item]:
         context,
         f"the draft lists no capture ids and the target has {n} layers, for which the default of "
         f"{engine_label(context)} is {spelled(found.shifted)}: "
-        f"{counted(len(set(found.captured)), 'state')} instead of "
-        f"{len(found.shifted)}",
+        f"{counted(len(set(found.captured)), 'state')} instead of {len(found.shifted)}",
         "boundaries that fall together are captured once, so the states are narrower than fc",
         "write the layers that the draft was trained on as eagle_config.eagle_aux_hidden_state_layer_ids",
     )

@@ -30,12 +30,10 @@ def check(context: Context) -> Iterator[Item]:
         return
     yield Finding(
         f"one state {spelled(found.captured)} of width {width} is captured, which is the draft's own "
-        "width, so "
-        f"{engine_label(context)} skips fc",
+        f"width, so {engine_label(context)} skips fc",
         path=ids_path(context),
         why="the engine applies fc only where the width differs from the draft's; the draft then reads a "
-        "state that "
-        "its fc never saw, without a message",
+        "state that its fc never saw, without a message",
         help="use a draft that was trained on two or more states",
         evidence=(
             *((tensor_line(fc, "never used"),) if fc is not None else ()),

@@ -31,8 +31,8 @@ def check(context: Context) -> Iterator[Item]:
         return
     yield Finding(
         f"{counted(len(found.captured), 'state')} {spelled(found.captured)} are captured, but "
-        f"{engine_label(context)} "
-        f"builds fc for {FIXED}, whatever the ids say{_first_free(context, name or '')}",
+        f"{engine_label(context)} builds fc for {FIXED}, whatever the ids "
+        f"say{_first_free(context, name or '')}",
         path=ids_path(context),
         why="the fc in the file is wider or narrower than the one that this version builds",
         help="run a version that takes the number of states from the ids, or a draft with three",
