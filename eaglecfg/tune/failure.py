@@ -92,7 +92,7 @@ def classify(lines: Sequence[str], *, default: FailureClass, starting: bool = Fa
 
 def shown(lines: Iterable[str]) -> tuple[str, ...]:
     """The last few different lines, secrets and length cut."""
-    different = list(dict.fromkeys(redact_text(line.strip())[:400] for line in lines))
+    different = list(dict.fromkeys(redact_text(line.strip())[:400] for line in lines if line.strip()))
     return tuple(different[-SHOWN_LINES:])
 
 

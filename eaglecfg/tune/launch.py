@@ -4,34 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import os
-import platform
+import dataclasses
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.tune import gpu
+from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
-from eaglecfg.tune.failure import classify, exit_words, read_tail, shown
 from eaglecfg.tune.measure import BadOutput, Measurement, fault_of
 from eaglecfg.tune.orphans import LOG
-from eaglecfg.tune.process import command_line, holds_socket, listening_sockets
+from eaglecfg.tune.process import holds_socket, listening_sockets
 from eaglecfg.tune.pulse import Pulse
 from eaglecfg.tune.redact import redact_arguments, redact_data, redact_environment
 from eaglecfg.tune.supervise import Order
 from eaglecfg.tune.supervision import Supervision
 from eaglecfg.tune.trial import (
     Cleanup,
-    FailureClass,
     LaunchResult,
     Limits,
     MeasurePlan,
     Prompt,
     ServerCommand,
 )
+from eaglecfg.tune.verdict import Failure
 
 Progress = Callable[[str, Mapping[str, Any]], None]
 
@@ -41,16 +38,16 @@ DEATH_S = 1.5
 """A broken connection is a dying process if its exit is seen within this time, else the server's own fault.
 """
 READY_TOKENS = 4
+READ_BUFFER = 1 << 20
+"""Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
+READ_BUFFER = 1 << 20
+"""Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
 OUT_OF_REACH = frozenset({"docker", "podman", "nerdctl", "srun", "ssh", "kubectl", "systemd-run", "ray"})
 """Prefixes whose server does not run below the supervisor, so that only a stop command can end it."""
 
 
-class _Failed(Exception):
-    """The launch ends here, with a class that needs no log."""
-
-    def __init__(self, failure: FailureClass, message: str) -> None:
-        super().__init__(message)
-        self.failure = failure
+class TakenPort(Exception):
+    """Another program answers on the port that was free when it was chosen."""
 
 
 def run_launch(
@@ -108,9 +105,7 @@ class _Launch:
         self.warm = False
         self.measurement: Measurement | None = None
         self.server_info: dict[str, Any] = {}
-        self.failure: FailureClass | None = None
-        self.message = ""
-        self.lines: tuple[str, ...] = ()
+        self.verdict: Failure | None = None
 
     def fill(self, word: str) -> str:
         """An argument with the launch's placeholders filled in."""
@@ -118,36 +113,55 @@ class _Launch:
             word = word.replace(placeholder, value)
         return word
 
-    # -- the whole of it ------------------------------------------------------------------------------------------
-
     def run(self) -> LaunchResult:
-        self.write("command.json", self.describe())
+        record.write(self.folder, "command.json", self.describe())
         self.supervision = Supervision(self.folder)
         cleanup = Cleanup(False, 0.0)
         try:
-            about = {
-                "pid": self.supervision.pid,
-                "identity": self.supervision.identity,
-                "marker": self.marker,
-            }
-            about |= {"started": self.started, "folder": str(self.folder), "port": self.port}
-            self.progress("started", about)
+            self.progress("started", self.about())
             self.supervision.give(self.order())
             with gpu.sampling(self.gpus, self.folder / "gpu.jsonl"):
                 asyncio.run(self.drive())
         finally:
             cleanup = self.stop()
-            self.progress(
-                "stopped", {"proven": cleanup.proven, "seconds": cleanup.seconds, "note": cleanup.note}
-            )
+            self.progress("stopped", dataclasses.asdict(cleanup))
         result = self.result(cleanup)
-        self.write("result.json", as_plain(result))
+        record.write(self.folder, "result.json", dataclasses.asdict(result))
         return result
 
+    def about(self) -> dict[str, Any]:
+        """What identifies the launch from outside."""
+        supervision = self.supervision
+        return {
+            "pid": supervision.pid,
+            "identity": supervision.identity,
+            "marker": self.marker,
+            "started": self.started,
+            "folder": str(self.folder),
+            "port": self.port,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What is launched, for the record: secrets out."""
+        inherited = self.environment
+        return {
+            "argv": redact_arguments(self.argv),
+            "env": redact_environment(self.command.env),
+            "environment": None if inherited is None else redact_environment(inherited),
+            "cwd": str(Path.cwd()),
+            "marker": self.marker,
+            "port": self.port,
+            "started": self.started,
+            "plan": dataclasses.asdict(self.plan),
+            "limits": dataclasses.asdict(self.limits),
+            "host": record.host(),
+            "gpu_memory_mib": self.memory_before,
+        }
+
     def order(self) -> Order:
-        stop = (
-            self.command.stop if self.command.stop == "group" else [self.fill(w) for w in self.command.stop]
-        )
+        """What the supervisor is to do."""
+        given = self.command.stop
+        stop = given if isinstance(given, str) else [self.fill(word) for word in given]
         return Order(
             argv=list(self.argv),
             environment=None if self.environment is None else dict(self.environment),
@@ -168,9 +182,8 @@ class _Launch:
 
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10)
-        async with aiohttp.ClientSession(
-            connector=connector, timeout=timeout, read_bufsize=1 << 20
-        ) as session:
+        session = aiohttp.ClientSession(connector=connector, timeout=timeout, read_bufsize=READ_BUFFER)
+        async with session:
             work = asyncio.create_task(self.work(Client(session, self.port, self.pulse)))
             ended = asyncio.create_task(self.supervision.ended())
             watch = asyncio.create_task(self.watch())
@@ -190,17 +203,13 @@ class _Launch:
         self.supervision.look()
         self.server_info = await client.server_info()
         client.virtual = bool(self.server_info.get("virtual_clock"))
-        self.write("server_info.json", redact_data(self.server_info))
+        record.write(self.folder, "server_info.json", redact_data(self.server_info))
         self.progress("ready", {"startup_s": round(self.startup_s, 3)})
         steps = self.server_info.get("speculative_num_steps")
         with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as stream:
-
-            def record(rows: Sequence[Mapping[str, Any]]) -> None:
-                stream.writelines(json.dumps(row) + "\n" for row in rows)
-                stream.flush()
-
+            keep = record.rows_to(stream)
             self.measurement = Measurement(
-                client, self.plan, self.prompts, self.pulse, self.progress, record, steps
+                client, self.plan, self.prompts, self.pulse, self.progress, keep, steps
             )
             await self.measurement.run(self.warmed)
         self.timings["measure"] = time.monotonic() - self.begun - sum(self.timings.values())
@@ -210,11 +219,8 @@ class _Launch:
             self.warm = True
             self.timings["warmup"] = time.monotonic() - self.begun - self.timings["startup"]
 
-    # -- ready, limits --------------------------------------------------------------------------------------------
-
     async def wait_until_ready(self, client: Client) -> None:
-        """Ready is one real generation by our own server: health alone has lied, and a port can be somebody
-        else's."""
+        """Ready is one real generation by our own server: health has lied, and ports can be lost."""
         sampling = Sampling(READY_TOKENS)
         while True:
             if await client.healthy():
@@ -234,9 +240,7 @@ class _Launch:
             return
         sockets = listening_sockets(self.port)
         if sockets and not holds_socket([process.pid for process in self.supervision.living()], sockets):
-            raise _Failed(
-                "machine", f"port {self.port} was taken by another program before the server had it"
-            )
+            raise TakenPort(f"another program took port {self.port} before the server had it")
 
     async def watch(self) -> None:
         """Return when a limit is over. Until the first warm-up ends there is only the start-up limit."""
@@ -247,146 +251,76 @@ class _Launch:
             if not self.warm and time.monotonic() - self.begun > self.limits.startup_s:
                 return
 
-    # -- what came of it ------------------------------------------------------------------------------------------
-
     async def judge(self, work: asyncio.Task[None], ended: asyncio.Task[None]) -> None:
-        """Set failure, message and lines. Something among work, exit and limits has come to an end."""
+        """Something among work, exit and limits has come to an end: say what it means."""
         error = work.exception() if work.done() and not work.cancelled() else None
         if isinstance(error, Unanswered) and not ended.done():
             await asyncio.wait({ended}, timeout=DEATH_S)
+        answered = self.startup_s is not None
         if work.done() and error is None:
-            self.check_client()
-        elif isinstance(error, _Failed):
-            self.fail(error.failure, str(error))
+            blocks = self.measurement.blocks if self.measurement else []
+            self.verdict = verdict.of_client(blocks, self.limits)
+        elif isinstance(error, TakenPort):
+            self.verdict = Failure("machine", str(error))
         elif ended.done():
-            self.judge_exit()
+            self.verdict = verdict.of_exit(
+                self.supervision.events, self.log, answered=answered, warm=self.warm
+            )
         elif isinstance(error, BadOutput):
-            self.fail("output", str(error), shown(read_tail(self.log)[-3:]))
+            self.verdict = verdict.of_output(str(error), self.log)
         elif isinstance(error, Unanswered):
-            self.fail(*self.from_log("crash", f"the server broke off an answer ({error}) but did not exit"))
+            self.verdict = verdict.of_broken_answer(str(error), self.log)
         elif error is not None:
             raise error
         else:
-            self.judge_limit()
-
-    def judge_exit(self) -> None:
-        events = self.supervision.events
-        if "failed" in events:
-            self.fail("startup", f"the launch command can't be started: {events['failed']['error']}")
-        elif "exit" not in events:
-            self.fail("machine", "the supervisor was killed")
-        else:
-            how = exit_words(events["exit"]["code"], events["exit"]["signal"])
-            when = (
-                "during start-up"
-                if self.startup_s is None
-                else "during warm-up"
-                if not self.warm
-                else "under load"
-            )
-            self.fail(*self.from_log("crash", f"the server ended {when} with {how}", exited=True))
-
-    def judge_limit(self) -> None:
-        self.write("processes.json", self.states())
-        if self.warm:
-            silence, allowed = self.pulse.silence_s, self.pulse.allowed_s
-            self.fail(*self.from_log("hang", f"no token for {silence:.1f} s, allowed were {allowed:.1f} s"))
-            return
-        what = "no answer" if self.startup_s is None else "the warm-up did not end"
-        self.fail(
-            *self.from_log("startup", f"{what} within the start-up limit of {self.limits.startup_s:g} s")
-        )
-
-    def from_log(
-        self, default: FailureClass, message: str, *, exited: bool = False
-    ) -> tuple[FailureClass, str, tuple[str, ...]]:
-        starting = exited and self.startup_s is None
-        failure, lines = classify(read_tail(self.log), default=default, starting=starting)
-        return failure, message, lines
-
-    def fail(self, failure: FailureClass, message: str, lines: tuple[str, ...] = ()) -> None:
-        self.failure, self.message, self.lines = failure, message, lines
-
-    def check_client(self) -> None:
-        """Numbers of a load generator that could not keep up are not the server's."""
-        lag = (
-            max((block.client_lag_ms for block in self.measurement.blocks), default=0.0)
-            if self.measurement
-            else 0
-        )
-        if lag > self.limits.client_lag_ms:
-            limit = self.limits.client_lag_ms
-            self.fail("client", f"the load generator was {lag:.0f} ms late, allowed are {limit:g} ms")
-
-    def states(self) -> list[dict[str, Any]]:
-        """What every process of the launch was doing when it hung."""
-        found = []
-        for process in self.supervision.living():
-            with contextlib.suppress(OSError):
-                waits = Path(f"/proc/{process.pid}/wchan").read_text()
-                seen = {"pid": process.pid, "name": process.name, "state": process.state, "waits_in": waits}
-                found.append({**seen, "command": redact_arguments(command_line(process.pid).split())})
-        return found
+            record.write(self.folder, "processes.json", record.states(self.supervision.living()))
+            if self.warm:
+                self.verdict = verdict.of_silence(self.pulse, self.log)
+            else:
+                self.verdict = verdict.of_slow_start(self.limits, self.log, answered=answered)
 
     def stop(self) -> Cleanup:
-        """Stop the server and prove it: processes, port, shared memory by the supervisor, GPU memory here."""
-        self.progress("stopping", {})
-        event = self.supervision.stop()
+        """Stop the server and prove it: processes, port and shared memory there, GPU memory here."""
+        try:
+            self.progress("stopping", {})
+        finally:
+            event = self.supervision.stop()
         left = [*event["leftovers"]]
         remaining = max(1.0, self.limits.stop_s - event["seconds"])
         begun = time.monotonic()
         left += gpu.wait_for_memory(self.gpus, self.memory_before, self.limits.gpu_tolerance_mib, remaining)
-        notes = [event["note"]] if event["note"] else []
         seconds = event["seconds"] + time.monotonic() - begun
         self.timings["stop"] = seconds
-        proven = not left and not event.get("lost") and (self.command.stop == "group" or not event["note"])
-        program = Path(self.argv[0]).name
-        if self.command.stop == "group" and program in OUT_OF_REACH:
+        notes = [event["note"]] if event["note"] else []
+        proven = not left and not event.get("lost")
+        if self.command.stop != "group":
+            proven = proven and not notes
+        elif runner := out_of_reach(self.argv):
             proven = False
-            notes.append(
-                f"clean-up not provable: {program} runs the server outside the process tree; name a stop command"
-            )
+            notes.append(f"clean-up can't be proven: {runner} runs the server elsewhere; give a stop command")
         return Cleanup(proven, round(seconds, 3), tuple(left), "; ".join(notes))
 
     def result(self, cleanup: Cleanup) -> LaunchResult:
-        measurement = self.measurement
+        measurement, failure, info = self.measurement, self.verdict, redact_data(self.server_info)
+        self.timings["total"] = time.monotonic() - self.begun
         return LaunchResult(
-            outcome="ok" if self.failure is None else "failed",
-            failure=self.failure,
-            lines=self.lines,
+            outcome="ok" if failure is None else "failed",
+            failure=failure.failure if failure else None,
+            lines=failure.lines if failure else (),
             startup_s=None if self.startup_s is None else round(self.startup_s, 3),
             blocks=tuple(measurement.blocks) if measurement else (),
             outputs=tuple(measurement.outputs) if measurement else (),
-            server_info=redact_data(self.server_info),
-            runs={name: value for name, value in self.server_info.items() if is_setting(value)},
+            server_info=info,
+            runs={name: value for name, value in info.items() if is_setting(value)},
             cleanup=cleanup,
             pid=self.supervision.pid,
             started=self.started,
             marker=self.marker,
             folder=str(self.folder),
-            message=self.message,
+            message=failure.message if failure else "",
             identity=self.supervision.identity,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
         )
-
-    def describe(self) -> dict[str, Any]:
-        """What is launched, for the record: secrets out."""
-        return {
-            "argv": redact_arguments(self.argv),
-            "env": redact_environment(self.command.env),
-            "environment": None if self.environment is None else redact_environment(self.environment),
-            "cwd": str(Path.cwd()),
-            "marker": self.marker,
-            "port": self.port,
-            "started": self.started,
-            "plan": as_plain(self.plan),
-            "limits": as_plain(self.limits),
-            "host": {"name": socket.gethostname(), "kernel": platform.release(), "cpus": os.cpu_count()},
-            "gpu_memory_mib": self.memory_before,
-        }
-
-    def write(self, name: str, data: Any) -> None:
-        (self.folder / name).write_text(json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
 
 
 def free_port() -> int:
@@ -396,15 +330,13 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def out_of_reach(argv: Sequence[str]) -> str:
+    """The program that takes the server out of the supervisor's reach, if the launch prefix has one."""
+    return next((name for word in argv[:4] if (name := Path(word).name) in OUT_OF_REACH), "")
+
+
 def is_setting(value: Any) -> bool:
     """Whether a value of /server_info can be that of a flag: nothing nested but lists of plain values."""
     if isinstance(value, list):
         return all(item is None or isinstance(item, (str, int, float, bool)) for item in value)
     return value is None or isinstance(value, (str, int, float, bool))
-
-
-def as_plain(value: Any) -> Any:
-    """A dataclass as data for JSON."""
-    import dataclasses
-
-    return dataclasses.asdict(value)

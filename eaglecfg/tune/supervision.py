@@ -87,7 +87,10 @@ class Supervision:
 
         An interrupt does not cut this short: the wait is bounded, and it is raised again at its end.
         """
-        self._write(b"stop\n")
+        if self._order is not None:
+            self._write(b"stop\n")
+        else:
+            self._input.close()
         limits = 0.0 if self._order is None else self._order.stop_s
         if self._order is not None and self._order.stop != "group":
             limits *= 2
