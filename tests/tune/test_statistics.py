@@ -11,7 +11,6 @@ import pytest
 from eaglecfg.tune import statistics
 from eaglecfg.tune.statistics import compare, holm, launch_spread, resolvable, rounds_for, shrunken
 
-
 Scores = dict[str, list[float]]
 
 

@@ -1,0 +1,174 @@
+"""A study's ledger folded into what the scheduler and the report need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.tune.ledger import Event
+from eaglecfg.tune.statistics import mean
+
+MACHINE_FAILURES = frozenset(("machine", "client"))
+"""Failures that say nothing about the setting: retried, never told to the sampler."""
+
+AMBIGUOUS_FAILURES = frozenset(("hang", "startup"))
+"""Failures that the machine may have caused as well: they get one launch more before they count."""
+
+MOST_RETRIES = 2
+"""Launches repeated in a row after machine failures before the study stops."""
+
+ROUND = "round"
+SEARCH = "search"
+ANCHOR = "anchor"
+REPLICATE = "replicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One finished launch. ``arm`` is what was asked, ``ran`` the key of what the server says it ran.
+
+    ``scores`` are logs of output tokens per second by concurrency, empty for a failed launch. ``counters``
+    hold per concurrency [accepted tokens, verify steps, step milliseconds x steps]. ``limits`` name limits
+    of the objective that were broken. ``seconds`` is the whole launch, start to all clear.
+    """
+
+    n: int
+    arm: str
+    ran: str
+    phase: str
+    round: int
+    failure: str = ""
+    message: str = ""
+    lines: tuple[str, ...] = ()
+    scores: Mapping[int, float] = field(default_factory=dict)
+    counters: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    startup_s: float = 0.0
+    seconds: float = 0.0
+    agreement: float | None = None
+    rewritten: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    limits: tuple[str, ...] = ()
+    folder: str = ""
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it gave numbers."""
+        return not self.failure
+
+    @property
+    def score(self) -> float:
+        """Mean log speed over the concurrencies: the log of their geometric mean."""
+        return mean(list(self.scores.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A launch whose end is not in the ledger: the coordinator died while it ran."""
+
+    n: int
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Everything finished under the study's present conditions, in ledger order.
+
+    ``told`` lists what the sampler has been told, in order: launches by number, rejected arms by key.
+    ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
+    other conditions.
+    """
+
+    launches: tuple[Launch, ...]
+    told: tuple[int | str, ...]
+    arms: Mapping[str, Mapping[str, Any]]
+    started: tuple[Started, ...]
+    last_number: int
+    aside: int
+
+    def of(self, arm: str, *phases: str) -> list[Launch]:
+        """Good launches that ran ``arm``, optionally of some phases."""
+        good = [item for item in self.launches if item.ok and item.ran == arm]
+        return [item for item in good if not phases or item.phase in phases]
+
+    def settled(self) -> list[Launch]:
+        """Launches that are not to be repeated: machine failures and first ambiguous failures left out."""
+        out: list[Launch] = []
+        doubted: set[str] = set()
+        for item in self.launches:
+            if item.failure in MACHINE_FAILURES:
+                continue
+            if item.failure in AMBIGUOUS_FAILURES and item.arm not in doubted:
+                doubted.add(item.arm)
+                continue
+            out.append(item)
+        return out
+
+    def condemned(self) -> dict[str, Launch]:
+        """Arms that failed for reasons of their own, with the launch that shows it; never launched again."""
+        return {item.arm: item for item in self.settled() if not item.ok}
+
+    def aliases(self) -> dict[str, str]:
+        """Arms that the server rewrites into another setting -> that setting."""
+        return {item.arm: item.ran for item in self.launches if item.ok and item.ran != item.arm}
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds spent in finished launches."""
+        return sum(item.seconds for item in self.launches)
+
+
+def fold(events: Iterable[Event], conditions: str) -> History:
+    """The history under ``conditions``: the hash of all that a measurement depends on besides the arm."""
+    launches: list[Launch] = []
+    told: list[int | str] = []
+    arms: dict[str, Mapping[str, Any]] = {}
+    open_launches: dict[int, Mapping[str, Any]] = {}
+    last, aside = 0, 0
+    for event in events:
+        data = event.data
+        if event.kind == "launch":
+            last = max(last, data["n"])
+            open_launches[data["n"]] = dict(data)
+            arms[data["arm"]["key"]] = data["arm"]
+        elif event.kind == "running" and data["n"] in open_launches:
+            open_launches[data["n"]] = {**open_launches[data["n"]], **data}
+        elif event.kind in ("ended", "interrupted", "orphan"):
+            asked = open_launches.pop(data.get("n", 0), None)
+            if event.kind != "ended" or asked is None:
+                continue
+            if asked["conditions"] != conditions:
+                aside += 1
+                continue
+            launch = _launch(asked, data)
+            if data.get("ran_arm"):
+                arms.setdefault(launch.ran, data["ran_arm"])
+            launches.append(launch)
+            told.append(launch.n)
+        elif event.kind == "rejected" and data["conditions"] == conditions:
+            told.append(data["arm"]["key"])
+    started = tuple(Started(number, data) for number, data in open_launches.items())
+    return History(tuple(launches), tuple(told), arms, started, last, aside)
+
+
+def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
+    key = asked["arm"]["key"]
+    return Launch(
+        n=data["n"],
+        arm=key,
+        ran=data.get("ran") or key,
+        phase=asked["phase"],
+        round=asked["round"],
+        failure=data["failure"] or "",
+        message=data["message"],
+        lines=tuple(data["lines"]),
+        scores={int(level): value for level, value in data["scores"].items()},
+        counters={int(level): value for level, value in data["counters"].items()},
+        startup_s=data["startup_s"] or 0.0,
+        seconds=data["seconds"],
+        agreement=data["agreement"],
+        rewritten=data["rewritten"],
+        limits=tuple(data["limits"]),
+        folder=asked["folder"],
+        note=data.get("note", ""),
+    )

@@ -1,0 +1,167 @@
+"""From what one launch gave to what the ledger keeps of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eaglecfg.engines.arguments import arguments
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, label_of, spelled
+from eaglecfg.tune.limits import broken_limits
+from eaglecfg.tune.space import Space
+from eaglecfg.tune.statistics import mean
+from eaglecfg.tune.trial import Block, LaunchResult
+
+GROSS = 0.2
+"""Agreement with the baseline's greedy output below which an output is wrong, until baselines were
+compared with each other. bf16 ties part two right outputs somewhere in the middle, not in the first
+tokens."""
+
+LEARNED = 0.5
+"""Later: this share of the lowest agreement between launches of the baselines."""
+
+Outputs = Sequence[Sequence[int]]
+
+
+def agreement(one: Outputs, two: Outputs) -> float | None:
+    """Mean share of each output up to the first difference; None where there is nothing to compare."""
+    pairs = [(a, b) for a, b in zip(one, two, strict=False) if a or b]
+    if not pairs:
+        return None
+    return mean([_common(a, b) / max(len(a), len(b)) for a, b in pairs])
+
+
+def _common(one: Sequence[int], two: Sequence[int]) -> int:
+    for index, (a, b) in enumerate(zip(one, two, strict=False)):
+        if a != b:
+            return index
+    return min(len(one), len(two))
+
+
+def rewritten(asked: Deployment, runs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Flags that the server runs with another value than was asked for: flag -> (asked, runs)."""
+    out = {}
+    for name, argument in arguments(asked).items():
+        flag = name.replace("-", "_")
+        if flag in runs and flag not in ("model_path", "speculative_draft_model_path", "revision"):
+            ran = runs[flag]
+            if not _equal(argument.value, ran):
+                out[flag] = (argument.value, ran)
+    if asked.speculative == OFF and runs.get("speculative_algorithm"):
+        out["speculative_algorithm"] = (OFF, runs["speculative_algorithm"])
+    return out
+
+
+def _equal(asked: Any, ran: Any) -> bool:
+    if asked == ran or str(asked).lower() == str(ran).lower():
+        return True
+    if isinstance(asked, (int, float)) and isinstance(ran, (int, float)):
+        return math.isclose(asked, ran, rel_tol=1e-9)
+    return False
+
+
+def arm_that_ran(space: Space, arm: Arm, changes: Mapping[str, tuple[Any, Any]]) -> Arm:
+    """The arm that really ran: searched keys, and the shape of speculation, at their running values."""
+    searched = {spelled(key) for key in space.searched}
+    values: dict[str, Any] = {}
+    for flag, (_, ran) in changes.items():
+        if flag == "speculative_algorithm" and ran is None:
+            values["speculative"] = OFF
+        elif flag.startswith("speculative_num") or flag == "speculative_eagle_topk":
+            values[f"speculative.{flag.removeprefix('speculative_')}"] = ran
+        else:
+            for section in ("parallel", "server"):
+                if (section, flag) in searched:
+                    values[f"{section}.{flag}"] = ran
+    if not values or any(value is None for value in values.values()):
+        return arm
+    deployment = apply(arm.deployment, values)
+    return Arm(
+        arm_key(deployment),
+        label_of(deployment, space.searched, space.base),
+        deployment,
+        {**arm.values, **values},
+        changed_keys(space.base, deployment),
+    )
+
+
+def scores_of(blocks: Sequence[Block]) -> dict[str, float]:
+    """Log of output tokens per second by concurrency: all tokens over all seconds, never a mean of rates."""
+    out = {}
+    for level in sorted({block.concurrency for block in blocks}):
+        rows = [block for block in blocks if block.concurrency == level]
+        tokens, seconds = sum(row.output_tokens for row in rows), sum(row.seconds for row in rows)
+        if tokens > 0 and seconds > 0:
+            out[str(level)] = math.log(tokens / seconds)
+    return out
+
+
+def counters_of(blocks: Sequence[Block]) -> dict[str, list[float]]:
+    """By concurrency [tokens accepted, verify steps, sum of step milliseconds, weight of that sum].
+
+    Kept as sums so that launches pool: accept length is tokens over steps of all launches together.
+    """
+    out = {}
+    for level in sorted({block.concurrency for block in blocks}):
+        totals = [0.0, 0.0, 0.0, 0.0]
+        for block in (block for block in blocks if block.concurrency == level):
+            steps = float(block.verify_steps or 0)
+            totals[0] += (block.accept_length or 0.0) * steps
+            totals[1] += steps
+            weight = steps or float(block.output_tokens)
+            totals[2] += (block.step_ms or 0.0) * weight
+            totals[3] += weight if block.step_ms is not None else 0.0
+        out[str(level)] = [round(value, 6) for value in totals]
+    return out
+
+
+def ended(
+    result: LaunchResult,
+    space: Space,
+    arm: Arm,
+    limits: Mapping[str, float],
+    reference: Outputs,
+    floor: float,
+) -> dict[str, Any]:
+    """The fields of the ledger's ``ended`` event for one result.
+
+    ``reference`` is the baseline's greedy output, empty where there is none yet, ``floor`` the least
+    agreement.
+    """
+    failure, message = result.failure or "", result.message
+    same = agreement(result.outputs, reference) if reference and result.outputs else None
+    if not failure and not scores_of(result.blocks):
+        failure, message = "output", "no tokens were measured"
+    if not failure and same is not None and same < floor:
+        failure = "output"
+        message = f"greedy output agrees with the baseline's in {same:.0%}, expected at least {floor:.0%}"
+    changes = rewritten(arm.deployment, result.runs) if not failure else {}
+    ran = arm_that_ran(space, arm, changes)
+    return {
+        "failure": failure,
+        "message": message,
+        "lines": list(result.lines),
+        "scores": scores_of(result.blocks) if not failure else {},
+        "counters": counters_of(result.blocks) if not failure else {},
+        "startup_s": result.startup_s,
+        "timings": dict(result.timings),
+        "seconds": round(sum(result.timings.values()), 3),
+        "agreement": None if same is None else round(same, 4),
+        "rewritten": {flag: list(pair) for flag, pair in changes.items()},
+        "limits": list(broken_limits(limits, result.blocks)) if not failure else [],
+        "ran": ran.key,
+        "ran_arm": None if ran.key == arm.key else described(ran),
+        "cleanup": {
+            "proven": result.cleanup.proven,
+            "seconds": result.cleanup.seconds,
+            "leftovers": list(result.cleanup.leftovers),
+            "note": result.cleanup.note,
+        },
+    }
+
+
+def described(arm: Arm) -> dict[str, Any]:
+    """An arm as the ledger keeps it."""
+    return {"key": arm.key, "label": arm.label, "values": dict(arm.values), "changed": list(arm.changed)}

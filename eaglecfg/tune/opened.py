@@ -1,0 +1,219 @@
+"""A study file made ready: its deployment, its space, its prompts, and the folder that keeps its record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.table import load_facts
+from eaglecfg.errors import UsageError
+from eaglecfg.rules.model import Severity
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.load import load_config
+from eaglecfg.schema.load_study import load_study
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
+from eaglecfg.schema.study import StudyFile
+from eaglecfg.source.document import Document
+from eaglecfg.source.read import read_document
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.design import Design, Verdict, make_design
+from eaglecfg.tune.inert import inert_keys
+from eaglecfg.tune.limits import read_limits
+from eaglecfg.tune.profiles import measure_plan
+from eaglecfg.tune.prompts import read_prompts
+from eaglecfg.tune.space import Space, read_space
+from eaglecfg.tune.trial import MeasurePlan, Prompt
+
+STUDIES = Path(".eaglecfg") / "studies"
+"""Where studies are kept, under the folder of the config."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Everything that a run of a study needs and that does not change while it runs.
+
+    ``inert`` maps keys of the space that cannot matter to why. ``conditions`` is the hash of all that a
+    measurement depends on besides the arm; ``described`` is what went into it.
+    """
+
+    name: str
+    document: Document
+    study: StudyFile
+    config: LoadedConfig
+    deployment: LoadedDeployment
+    facts: EngineFacts | None
+    space: Space
+    design: Design
+    inert: Mapping[str, str]
+    plan: MeasurePlan
+    search_prompts: tuple[Prompt, ...]
+    claim_prompts: tuple[Prompt, ...]
+    prefix: tuple[str, ...]
+    folder: Path
+    conditions: str
+    described: Mapping[str, Any]
+
+    @property
+    def base_folder(self) -> Path:
+        """The folder that checkpoints are relative to."""
+        return Path(self.config.document.folder)
+
+
+def open_study(
+    path: Path,
+    *,
+    shown: str,
+    out: Path | None = None,
+    launch_anyway: bool = False,
+    prefix: Sequence[str] = (),
+) -> Opened:
+    """Read the study at ``path`` and everything that it names.
+
+    ``prefix`` overrides the study's launch prefix. Raises ConfigUnreadable for files that cannot be read and
+    UsageError for a study that cannot be run as it is.
+    """
+    document = read_document(path, shown=shown)
+    loaded = load_study(document)
+    _refuse_problems(document, loaded.problems)
+    if loaded.model is None:
+        raise UsageError(f"{shown} is not a study file; eaglecfg validate {shown} says what it lacks.")
+    study = loaded.model
+    read_limits(study.objective.limits, document)
+    config, deployment = _deployment(document, study)
+    facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    base = deployment.model
+    space = read_space(document, study.space, base)
+    inert = inert_keys(space)
+    space = space.without(tuple(inert))
+    verdict: Verdict = _no_verdict if launch_anyway else _validator(config, deployment)
+    design = make_design(study, space, verdict)
+    plan = measure_plan(study)
+    search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
+    used = tuple(prefix) or tuple(study.launch.prefix)
+    described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
+    folder = out or Path(config.document.folder) / STUDIES / Path(shown).stem
+    return Opened(
+        Path(shown).stem,
+        document,
+        study,
+        config,
+        deployment,
+        facts,
+        space,
+        design,
+        inert,
+        plan,
+        search,
+        claim,
+        tuple(word.replace("{python}", sys.executable) for word in used),
+        folder,
+        hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12],
+        described,
+    )
+
+
+def _refuse_problems(document: Document, problems: Sequence[SchemaProblem]) -> None:
+    """A file that says something eaglecfg cannot read is not launched: what it asks for is not known."""
+    if document.problems:
+        first, start = document.problems[0].message, document.problems[0].span.start
+        count = len(document.problems) + len(problems)
+    elif problems:
+        place = document.place(problems[0].path)
+        start = (place.key if problems[0].at_key and place.key else place.value).start
+        first, count = problems[0].message, len(problems)
+    else:
+        return
+    more = f" (and {count - 1} more: eaglecfg validate {document.name})" if count > 1 else ""
+    raise UsageError(f"{document.name}:{start.line}:{start.column}: {first}{more}")
+
+
+def _deployment(document: Document, study: StudyFile) -> tuple[LoadedConfig, LoadedDeployment]:
+    path = Path(document.folder) / study.config
+    config = load_config(read_document(path, shown=_shown_beside(document, study.config)))
+    found = [item for item in config.deployments if item.name == study.deployment]
+    if not found:
+        known = ", ".join(item.name for item in config.deployments) or "none"
+        place = document.place(("deployment",)).value.start
+        raise UsageError(
+            f"{document.name}:{place.line}:{place.column}: deployment {study.deployment} is not in "
+            f"{config.document.name}, which has {known}."
+        )
+    own = [item for item in config.problems if item.deployment in (None, study.deployment)]
+    _refuse_problems(config.document, own)
+    return config, found[0]
+
+
+def _shown_beside(document: Document, name: str) -> str:
+    """A file named in a study, as a user standing where the study was named would spell it."""
+    import os.path
+
+    return os.path.normpath(Path(document.name).parent / name)
+
+
+def _prompts(
+    document: Document, study: StudyFile, config: LoadedConfig, base: Deployment, *, split: bool
+) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
+    """Prompts of the search and of the claim. Without a search all prompts serve the claim."""
+    path = Path(document.folder) / study.workload.prompts
+    tokenizer = Path(config.document.folder) / base.target.checkpoint
+    prompts = read_prompts(path, tokenizer=tokenizer if tokenizer.is_dir() else None)
+    kept = round(study.workload.holdout * len(prompts)) if split else 0
+    if not 0 < kept < len(prompts):
+        return prompts, prompts
+    every = len(prompts) / kept
+    claim = {int(index * every) for index in range(kept)}
+    return (
+        tuple(prompt for index, prompt in enumerate(prompts) if index not in claim),
+        tuple(prompt for index, prompt in enumerate(prompts) if index in claim),
+    )
+
+
+def _describe(
+    document: Document,
+    study: StudyFile,
+    config: LoadedConfig,
+    plan: MeasurePlan,
+    prefix: Sequence[str],
+    *,
+    split: bool,
+) -> dict[str, Any]:
+    """All that a measurement depends on besides the arm, by the key that a user would have edited."""
+    prompts = Path(document.folder) / study.workload.prompts
+    return {
+        "engine": config.engine.model_dump() if config.engine is not None else None,
+        "launch.prefix": list(prefix),
+        "launch.env": dict(sorted(study.launch.env.items())),
+        "launch.flags": list(study.launch.flags),
+        "workload.prompts": hashlib.sha256(prompts.read_bytes()).hexdigest(),
+        "workload.holdout": study.workload.holdout if split else 0,
+        "measurement": asdict(plan),
+    }
+
+
+def _no_verdict(arm: Arm) -> tuple[str, ...]:
+    return ()
+
+
+def _validator(config: LoadedConfig, deployment: LoadedDeployment) -> Verdict:
+    """Error findings of an arm, asked once per arm."""
+    known: dict[str, tuple[str, ...]] = {}
+
+    def verdict(arm: Arm) -> tuple[str, ...]:
+        from eaglecfg.rules.runner import check_deployment
+
+        if arm.key not in known:
+            report = check_deployment(config, replace(deployment, model=arm.deployment))
+            known[arm.key] = tuple(
+                f"{found.rule.id} {found.rule.slug}: {found.finding.message}"
+                for found in report.findings
+                if found.severity is Severity.ERROR
+            )
+        return known[arm.key]
+
+    return verdict

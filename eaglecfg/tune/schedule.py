@@ -1,0 +1,274 @@
+"""What to launch next: a pure function of the design and the ledger, so that a resume changes nothing."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.design import Design
+from eaglecfg.tune.history import (
+    AMBIGUOUS_FAILURES,
+    ANCHOR,
+    MACHINE_FAILURES,
+    MOST_RETRIES,
+    REPLICATE,
+    ROUND,
+    SEARCH,
+    History,
+    Launch,
+)
+from eaglecfg.tune.profiles import ANCHOR_EVERY
+from eaglecfg.tune.statistics import launch_spread, shrunken
+from eaglecfg.tune.suggest import Told, suggestions
+
+ASSUMED_SPREAD = 0.02
+"""Standard deviation of one launch, as a share of its speed, until repeated launches have been seen."""
+
+LEADERS = 5
+"""Replicates go to the least launched of this many leaders."""
+
+MOST_SAME_FAILURES = 8
+"""Failures of one class in a row after which the study stops with a diagnosis: the night is worth more."""
+
+MOST_DRAWS = 500
+"""Suggestions drawn before the space counts as exhausted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The next launch. ``again`` says why it repeats the one before, else it is empty."""
+
+    arm: Arm
+    phase: str
+    round: int = 0
+    again: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """An arm that the sampler asked for and the validator refuses: told to the sampler, costs nothing."""
+
+    arm: Arm
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """Nothing is left to launch. ``why`` in words; ``broken`` where the study gave up."""
+
+    why: str
+    broken: bool = False
+
+
+Step = Wanted | Rejected | Finished
+
+
+def next_step(design: Design, history: History, *, search_over: bool = False, since: int = 0) -> Step:
+    """The next step. ``search_over`` ends the search early, because time is kept for the rounds.
+
+    ``since`` is the last launch before this session: failures of the machine that a user has seen to since
+    do not stop the study again.
+    """
+    if not design.baselines:
+        return Finished("no baseline may be launched: the validator refuses them", broken=True)
+    last = history.launches[-1] if history.launches else None
+    trouble = _trouble(design, history, since)
+    if trouble:
+        return Finished(trouble, broken=True)
+    if last is not None and _repeat(history, last):
+        arm = arm_of(design, history, last.arm)
+        if arm is not None:
+            return Wanted(arm, last.phase, last.round, again=last.failure)
+    if design.mode != "rounds" and not search_over and not _search_done(design, history):
+        step = _search(design, history)
+        if step is not None:
+            return step
+    return _round(design, history, finalists(design, history))
+
+
+def _repeat(history: History, last: Launch) -> bool:
+    """Whether the last launch is to be launched again as it was."""
+    if last.failure in MACHINE_FAILURES:
+        return True
+    before = [item.failure for item in history.launches[:-1] if item.arm == last.arm]
+    return last.failure in AMBIGUOUS_FAILURES and not AMBIGUOUS_FAILURES & set(before)
+
+
+def _trouble(design: Design, history: History, since: int) -> str:
+    """A reason to stop the whole study, or nothing."""
+    recent = (item for item in reversed(history.launches) if item.n > since)
+    tail = list(itertools.takewhile(lambda item: not item.ok, recent))
+    retried = tail[: MOST_RETRIES + 1]
+    if len(retried) > MOST_RETRIES and all(item.failure in MACHINE_FAILURES for item in retried):
+        return f"{len(retried)} launches in a row failed for reasons of the machine: {tail[0].message}"
+    same = tail[:MOST_SAME_FAILURES]
+    if len(same) == MOST_SAME_FAILURES and len({item.failure for item in same}) == 1:
+        return f"{len(same)} launches in a row failed the same way ({same[0].failure}): {same[0].message}"
+    condemned = history.condemned()
+    if all(arm.key in condemned for arm in design.baselines):
+        return f"no baseline can be launched: {condemned[design.baselines[0].key].message}"
+    return ""
+
+
+def arm_of(design: Design, history: History, key: str) -> Arm | None:
+    """The arm with this key: of the design, or made again from what the ledger says of it."""
+    for arm in (*design.baselines, *design.arms):
+        if arm.key == key:
+            return arm
+    known = history.arms.get(key)
+    if known is None:
+        return None
+    arm = design.space.arm(known["values"])
+    return arm if arm.key == key else None
+
+
+def _steps(history: History) -> list[Launch]:
+    """Settled launches of the search."""
+    return [item for item in history.settled() if item.phase != ROUND]
+
+
+def _search_done(design: Design, history: History) -> bool:
+    """The rounds, once begun, are not left; before that the search ends with its share of the launches."""
+    if any(item.phase == ROUND for item in history.launches):
+        return True
+    return design.mode == "search" and len(_steps(history)) >= design.search_launches
+
+
+def _search(design: Design, history: History) -> Step | None:
+    """Baselines, then the space; every eighth launch the baseline, a share of them leaders again."""
+    steps = _steps(history)
+    done = {item.arm for item in steps}
+    condemned, aliases = history.condemned(), history.aliases()
+    for arm in design.baselines:
+        if arm.key not in done:
+            return Wanted(arm, SEARCH)
+    index = len(steps)
+    baseline = design.baseline
+    open_arms = [arm for arm in design.arms if arm.key not in done]
+    if design.mode == "screen" and not open_arms:
+        left = design.replicates - sum(item.phase == REPLICATE for item in steps)
+        leader = _leader(design, history) if left > 0 else None
+        return Wanted(leader, REPLICATE) if leader else None
+    if index % ANCHOR_EVERY == ANCHOR_EVERY - 1 and baseline and baseline.key not in condemned:
+        return Wanted(baseline, ANCHOR)
+    if design.mode == "screen":
+        return Wanted(open_arms[0], SEARCH)
+    every = round(1 / design.profile.replicates) if design.profile.replicates else 0
+    if every and index >= ANCHOR_EVERY and index % every == every - 2:
+        leader = _leader(design, history)
+        if leader:
+            return Wanted(leader, REPLICATE)
+    return _suggested(design, history, done | set(aliases))
+
+
+def _suggested(design: Design, history: History, known: set[str]) -> Step | None:
+    """The sampler's first suggestion that is new; None when the space seems exhausted."""
+    told = told_of(design, history)
+    rejected = {key for key in history.told if isinstance(key, str)}
+    for point in itertools.islice(suggestions(design.space, told, design.seed), MOST_DRAWS):
+        arm = design.space.arm(design.space.values(point))
+        if arm.key in known or arm.key in rejected:
+            continue
+        findings = design.verdict(arm)
+        return Rejected(arm, findings) if findings else Wanted(arm, SEARCH)
+    return None
+
+
+def told_of(design: Design, history: History) -> list[Told]:
+    """What the sampler knows, in the order of the ledger; what is no longer in the space is left out."""
+    launches = {item.n: item for item in history.settled() if item.phase != ROUND}
+    out: list[Told] = []
+    for entry in history.told:
+        launch = launches.get(entry) if isinstance(entry, int) else None
+        if isinstance(entry, int) and launch is None:
+            continue
+        arm = arm_of(design, history, launch.ran if launch is not None else str(entry))
+        if arm is None and launch is not None:
+            arm = arm_of(design, history, launch.arm)
+        point = design.space.locate(arm) if arm is not None else None
+        if point is not None:
+            good = launch is not None and launch.ok
+            out.append(Told(point, launch.score if launch and good else None, bool(launch and launch.limits)))
+    return out
+
+
+def scores(history: History, *phases: str) -> dict[str, list[float]]:
+    """Scores of good launches by what ran."""
+    out: dict[str, list[float]] = {}
+    for item in history.launches:
+        if item.ok and (not phases or item.phase in phases):
+            out.setdefault(item.ran, []).append(item.score)
+    return out
+
+
+def spread_of(history: History) -> tuple[float, bool]:
+    """Standard deviation of one launch, and whether it was seen in this study rather than assumed."""
+    seen = launch_spread(scores(history))
+    if seen is None or seen[1] < 2:
+        return ASSUMED_SPREAD, False
+    return seen[0], True
+
+
+def ranking(history: History, *phases: str) -> list[str]:
+    """Arms by shrunken mean, best first; those that broke a limit in most launches or failed are left out."""
+    values = shrunken(scores(history, *phases), spread_of(history)[0])
+    return [arm for arm in sorted(values, key=lambda arm: -values[arm]) if usable(history, arm)]
+
+
+def usable(history: History, arm: str) -> bool:
+    """Whether an arm may win: no failure of its own, limits kept in at least half of its launches."""
+    good = history.of(arm)
+    broken = sum(bool(item.limits) for item in good)
+    return arm not in history.condemned() and bool(good) and broken * 2 <= len(good)
+
+
+def _leader(design: Design, history: History) -> Arm | None:
+    best = ranking(history)[:LEADERS]
+    counts = {arm: len(history.of(arm)) for arm in best}
+    for key in sorted(best, key=lambda arm: counts[arm]):
+        arm = arm_of(design, history, key)
+        if arm is not None:
+            return arm
+    return None
+
+
+def finalists(design: Design, history: History) -> tuple[Arm, ...]:
+    """The arms of the rounds: all in mode rounds, else both baselines and the best of the search."""
+    if design.mode == "rounds":
+        return design.arms
+    fixed = {arm.key for arm in design.baselines}
+    # What happens in the rounds must not change who is in them.
+    searched = replace(history, launches=tuple(item for item in history.launches if item.phase != ROUND))
+    best = [key for key in ranking(searched) if key not in fixed]
+    found = [arm for key in best if (arm := arm_of(design, history, key)) is not None]
+    return (*design.baselines, *found[: design.profile.finalists])
+
+
+def _round(design: Design, history: History, arms: Sequence[Arm]) -> Step:
+    """The first open cell; every second round runs backwards, so that a slow drift cancels."""
+    condemned, aliases = history.condemned(), history.aliases()
+    done = {(item.round, item.arm) for item in history.settled() if item.phase == ROUND}
+    for number in range(design.rounds):
+        for arm in arms if number % 2 == 0 else reversed(arms):
+            if arm.key in condemned or (arm.key in aliases and number > 0):
+                continue
+            if (number, arm.key) not in done:
+                return Wanted(arm, ROUND, number)
+    return Finished("every planned launch is done")
+
+
+def complete_rounds(design: Design, history: History) -> Mapping[str, list[float]]:
+    """Scores by arm over the rounds in which every arm that can still win or be compared has a launch."""
+    condemned, aliases = history.condemned(), history.aliases()
+    cells: dict[str, dict[int, float]] = {}
+    for item in history.launches:
+        if item.ok and item.phase == ROUND and item.arm not in condemned and item.arm not in aliases:
+            cells.setdefault(item.arm, {})[item.round] = item.score
+    wanted = {arm.key for arm in finalists(design, history)} - set(condemned) - set(aliases)
+    if not wanted or not wanted <= set(cells):
+        return {}
+    full = sorted(set.intersection(*(set(cells[arm]) for arm in wanted)))
+    order = [arm.key for arm in finalists(design, history) if arm.key in wanted]
+    return {arm: [cells[arm][number] for number in full] for arm in order}

@@ -1,0 +1,285 @@
+"""The loop of a study: ask the schedule, launch, write the ledger, until nothing is left to launch."""
+
+from __future__ import annotations
+
+import os
+import platform
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from eaglecfg import __version__
+from eaglecfg.engines.command import environment, launch_arguments
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.deadline import Deadline
+from eaglecfg.tune.history import ROUND, History, fold
+from eaglecfg.tune.interrupts import Interrupts
+from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
+from eaglecfg.tune.launch import run_launch
+from eaglecfg.tune.ledger import Ledger
+from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.orphans import end_orphans
+from eaglecfg.tune.schedule import Finished, Rejected, Wanted, finalists, next_step
+from eaglecfg.tune.trial import LaunchRecord, LaunchResult, Limits, Prompt, ServerCommand
+
+Tell = Callable[[str, Mapping[str, Any]], None]
+"""Hears what happens: ``note``, ``orphan``, ``rejected``, ``finalists``, ``launch``, ``progress``,
+``ended``."""
+
+LEARNED_STARTUP = 1.5
+"""The start-up limit is this many times the longest start-up and warm-up seen, once two were seen."""
+
+LEAST_STARTUP_S = 30.0
+"""No start-up limit is learned below this: the first launch after a pause reads its weights from disk
+again."""
+
+LEDGER = "ledger.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run of a study ended. ``finished`` is why, in words; ``broken`` where the study gave up."""
+
+    history: History
+    finished: str
+    broken: bool = False
+
+
+@dataclass(slots=True)
+class _Reference:
+    """Greedy output of a baseline, per set of prompts, and how far launches of the baselines agree with
+    it."""
+
+    outputs: dict[bool, Outputs] = field(default_factory=dict)
+    agreements: list[float] = field(default_factory=list)
+
+    @property
+    def floor(self) -> float:
+        return LEARNED * min(self.agreements) if self.agreements else GROSS
+
+    def learn(self, in_round: bool, outputs: Outputs, agreement: float | None) -> None:
+        if in_round not in self.outputs and outputs:
+            self.outputs[in_round] = outputs
+        elif agreement is not None:
+            self.agreements.append(agreement)
+
+
+class StudyRun:
+    """One session of a study, from opening its ledger to the end, to an interrupt or to a failure."""
+
+    def __init__(self, opened: Opened, ledger: Ledger, interrupts: Interrupts, tell: Tell) -> None:
+        self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
+        self.reference = _Reference()
+        self.deadline = Deadline(opened.study.budget, time.time())
+
+    @property
+    def history(self) -> History:
+        """The ledger as it is now."""
+        return fold(self.ledger.events, self.opened.conditions)
+
+    def run(self) -> Outcome:
+        """Launch until the schedule says that it is done. Raises KeyboardInterrupt after everything is
+        stopped."""
+        if self.ledger.note:
+            self.tell("note", {"text": self.ledger.note})
+        self._end_orphans()
+        self._recall_outputs()
+        self._write("session", **self._session())
+        since = self.history.last_number
+        chosen: tuple[str, ...] = ()
+        while True:
+            history = self.history
+            over = self.deadline.search_over(self.opened.design, history, time.time())
+            step = next_step(self.opened.design, history, search_over=over, since=since)
+            if isinstance(step, Finished):
+                self._write("finished", why=step.why, broken=step.broken)
+                return Outcome(history, step.why, step.broken)
+            if isinstance(step, Rejected):
+                self._reject(step)
+                continue
+            stop = self.deadline.stop(self.opened.design, history, time.time())
+            if stop:
+                self._write("finished", why=stop, broken=False)
+                return Outcome(history, stop)
+            if step.phase == ROUND and self.opened.design.mode != "rounds":
+                names = tuple(arm.label for arm in finalists(self.opened.design, history))
+                if names != chosen:
+                    chosen = names
+                    self.tell("finalists", {"labels": names})
+            self._launch(step, history)
+
+    # -- the ledger --------------------------------------------------------------------------------
+
+    def _write(self, kind: str, **data: Any) -> None:
+        with self.interrupts.hold():
+            self.ledger.append(kind, time.time(), **data)
+
+    def _session(self) -> dict[str, Any]:
+        design = self.opened.design
+        versions = {"eaglecfg": __version__, "python": platform.python_version()}
+        for package in ("optuna", "scipy", "aiohttp"):
+            try:
+                versions[package] = metadata.version(package)
+            except metadata.PackageNotFoundError:
+                continue
+        return {
+            "study": self.opened.name,
+            "conditions": self.opened.conditions,
+            "described": dict(self.opened.described),
+            "space": self.opened.study.space,
+            "mode": design.mode,
+            "baseline": design.baseline.key if design.baseline else None,
+            "profile": design.profile.name,
+            "seed": design.seed,
+            "versions": versions,
+            "host": platform.node(),
+            "pid": os.getpid(),
+        }
+
+    def _reject(self, step: Rejected) -> None:
+        self._write(
+            "rejected",
+            arm=described(step.arm),
+            findings=list(step.findings),
+            conditions=self.opened.conditions,
+        )
+        self.tell("rejected", {"label": step.arm.label, "findings": step.findings})
+
+    def _end_orphans(self) -> None:
+        """End what a coordinator that was killed left running, and close its launches in the ledger."""
+        for started in self.history.started:
+            proven, note = True, "the coordinator ended before the server was started"
+            if "marker" in started.data:
+                stop = started.data.get("stop", "group")
+                record = LaunchRecord(
+                    started.data["pid"],
+                    started.data["identity"],
+                    started.data["marker"],
+                    started.data["folder"],
+                    stop if stop == "group" else tuple(stop),
+                )
+                cleanup = end_orphans([record])[record.marker]
+                proven, note = cleanup.proven, cleanup.note or "nothing of it was running any more"
+            self._write("orphan", n=started.n, proven=proven, note=note)
+            self.tell("orphan", {"n": started.n, "label": started.data["arm"]["label"], "note": note})
+
+    def _recall_outputs(self) -> None:
+        phases = {}
+        for event in self.ledger.events:
+            if event.kind == "launch":
+                phases[event.data["n"]] = (event.data["phase"] == ROUND, event.data["conditions"])
+            elif event.kind == "ended" and event.data["outputs"]:
+                in_round, conditions = phases[event.data["n"]]
+                if conditions == self.opened.conditions:
+                    self.reference.learn(in_round, event.data["outputs"], event.data["agreement"])
+
+    # -- one launch --------------------------------------------------------------------------------
+
+    def _launch(self, step: Wanted, history: History) -> None:
+        number = self.history.last_number + 1
+        folder = self.opened.folder / "launches" / f"{number:04d}-{step.arm.key}"
+        command = server_command(self.opened, step.arm.deployment)
+        fields = {"n": number, "arm": described(step.arm), "phase": step.phase, "round": step.round}
+        self._write(
+            "launch", **fields, again=step.again, conditions=self.opened.conditions, folder=str(folder)
+        )
+        self.tell("launch", {"step": step, "n": number, "folder": folder})
+        in_round = step.phase == ROUND
+        prompts = self.opened.claim_prompts if in_round else self.opened.search_prompts
+        clean: dict[str, Any] = {}
+        try:
+            result = self._run(command, prompts, folder, number, clean)
+        except KeyboardInterrupt:
+            with self.interrupts.hold():
+                self.ledger.append(
+                    "interrupted", time.time(), n=number, signal=self.interrupts.name, cleanup=clean
+                )
+            raise
+        self._end(step, number, result)
+
+    def _run(
+        self,
+        command: ServerCommand,
+        prompts: Sequence[Prompt],
+        folder: Path,
+        number: int,
+        clean: dict[str, Any],
+    ) -> LaunchResult:
+        def progress(kind: str, data: Mapping[str, Any]) -> None:
+            if kind == "started":
+                kept = {name: data[name] for name in ("pid", "identity", "marker", "started", "folder")}
+                stop = command.stop if command.stop == "group" else list(command.stop)
+                self._write("running", n=number, stop=stop, **kept)
+            elif kind == "stopped":
+                clean.update(data)
+            self.tell("progress", {"kind": kind, "data": data})
+
+        return run_launch(
+            command,
+            self.opened.plan,
+            prompts,
+            folder,
+            self._limits(),
+            marker=f"{self.opened.name}-{number}-{secrets.token_hex(6)}",
+            progress=progress,
+        )
+
+    def _end(self, step: Wanted, number: int, result: LaunchResult) -> None:
+        in_round = step.phase == ROUND
+        limits = self.opened.study.objective.limits
+        reference = self.reference.outputs.get(in_round, ())
+        data = ended(result, self.opened.space, step.arm, limits, reference, self.reference.floor)
+        keys = {arm.key for arm in self.opened.design.baselines}
+        outputs = result.outputs if step.arm.key in keys and not data["failure"] else ()
+        self._write("ended", n=number, outputs=[list(row) for row in outputs], **data)
+        if outputs:
+            self.reference.learn(in_round, outputs, data["agreement"])
+        self.tell("ended", {"step": step, "n": number, "launch": self.history.launches[-1]})
+
+    def _limits(self) -> Limits:
+        given = self.opened.study.launch.startup_s
+        seen = [
+            event.data["timings"].get("startup", 0.0) + event.data["timings"].get("warmup", 0.0)
+            for event in self.ledger.of_kind("ended")
+            if not event.data["failure"]
+        ]
+        if len(seen) < 2:
+            return Limits(given)
+        return Limits(min(given, max(LEARNED_STARTUP * max(seen), LEAST_STARTUP_S)))
+
+
+def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
+    """The command that launches ``deployment``: the study's prefix, the deployment's flags, the study's
+    own."""
+    placed = _placed(deployment, opened.base_folder)
+    launch = opened.study.launch
+    return ServerCommand(
+        argv=(*opened.prefix, *launch_arguments(placed, opened.facts), *launch.flags),
+        env={**environment(placed), **launch.env},
+        stop="group" if launch.stop == "group" else tuple(launch.stop),
+    )
+
+
+def _placed(deployment: Deployment, folder: Path) -> Deployment:
+    """The deployment with checkpoint folders made absolute; hub ids stay as they are."""
+
+    def place(spelled: str) -> str:
+        path = (folder / Path(spelled).expanduser()).resolve()
+        return str(path) if path.exists() else spelled
+
+    target = deployment.target.model_copy(update={"checkpoint": place(deployment.target.checkpoint)})
+    update: dict[str, Any] = {"target": target}
+    if deployment.draft is not None:
+        checkpoint = place(deployment.draft.checkpoint)
+        update["draft"] = deployment.draft.model_copy(update={"checkpoint": checkpoint})
+    return deployment.model_copy(update=update)
+
+
+def planned_arm(arms: Sequence[Arm], key: str) -> Arm | None:
+    """The arm with this key."""
+    return next((arm for arm in arms if arm.key == key), None)
