@@ -20,9 +20,9 @@ def check(context: Context) -> Iterator[Item]:
     assert draft is not None
     assert draft.config is not None
     name = draft.config.architecture
-    if not runs_eagle3(context) or name is None or name in eagle3_classes(context):
+    if not runs_eagle3(context) or name is None or name in context.engine.drafts:
         return
-    if OTHER_KINDS.search(name) is not None or is_language_model(name):
+    if OTHER_KINDS.search(name) is not None or is_language_model(name) or name in eagle3_classes(context):
         return  # rules of their own know these better
     if context.engine.standing in ("newer", "development"):
         yield NotChecked(f"{engine_label(context)} is newer than the facts, and may know the class {name}")
