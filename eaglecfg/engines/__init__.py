@@ -1,1 +1,1 @@
-"""What each engine version accepts, defaults to, rewrites and captures: facts as data, pure functions on top."""
+"""What each engine version accepts, defaults to, rewrites and captures: facts as data, functions on top."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.span import KeyPath
 
@@ -19,11 +20,13 @@ class Argument:
     path: KeyPath
 
 
-def arguments(deployment: Deployment) -> Mapping[str, Argument]:
+def arguments(deployment: Deployment, facts: EngineFacts | None = None) -> Mapping[str, Argument]:
     """Every server argument that ``deployment`` gives, by flag name with underscores.
 
     ``parallel`` and ``server`` keys keep their names; ``speculative`` keys get their ``speculative_`` names;
-    checkpoints become ``model_path`` and ``speculative_draft_model_path``. A key that is not given is absent.
+    checkpoints become ``model_path`` and ``speculative_draft_model_path``. A key that is not given is absent,
+    and so is everything about the draft where speculation is off. Aliases get the flag's own name where
+    ``facts`` know it.
     """
     out: dict[str, Argument] = {}
 
@@ -32,15 +35,19 @@ def arguments(deployment: Deployment) -> Mapping[str, Argument]:
             out[name] = Argument(name, value, path)
 
     give("model_path", deployment.target.checkpoint, "target", "checkpoint")
-    if deployment.draft is not None:
-        give("speculative_draft_model_path", deployment.draft.checkpoint, "draft", "checkpoint")
-        give("speculative_draft_model_revision", deployment.draft.revision, "draft", "revision")
     give("revision", deployment.target.revision, "target", "revision")
-    for name in deployment.parallel.model_fields_set:
+    for name in sorted(deployment.parallel.model_fields_set):
         give(name, getattr(deployment.parallel, name), "parallel", name)
-    if deployment.speculative is not None and deployment.speculative != "off":
-        for name in deployment.speculative.model_fields_set:
-            give(f"speculative_{name}", getattr(deployment.speculative, name), "speculative", name)
+    if deployment.speculative != "off" and (deployment.draft or deployment.speculative):
+        if deployment.draft is not None:
+            give("speculative_draft_model_path", deployment.draft.checkpoint, "draft", "checkpoint")
+            give("speculative_draft_model_revision", deployment.draft.revision, "draft", "revision")
+        shape = deployment.speculative
+        # A draft without a ``speculative`` block runs EAGLE3, which the engine has to be told.
+        give("speculative_algorithm", shape.algorithm if shape else "EAGLE3", "speculative", "algorithm")
+        for name in sorted(shape.model_fields_set - {"algorithm"}) if shape else ():
+            give(f"speculative_{name}", getattr(shape, name), "speculative", name)
     for name, value in deployment.server.items():
-        give(name, value, "server", name)
+        flag = name.replace("-", "_") if facts is None else facts.flags.canonical(name)
+        give(flag, value, "server", name)
     return out

@@ -1,0 +1,79 @@
+"""How the engine reads the capture request out of the two config files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from eaglecfg.checkpoint.config import ModelConfig
+
+IDS_KEY = "eagle_aux_hidden_state_layer_ids"
+CONFIG_KEY = "eagle_config"
+
+IdsFrom = Literal["eagle_config", "none", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRequest:
+    """What the target is asked to capture.
+
+    ``ids`` None: the class default. ``came_from``: the ``eagle_config`` object; ``none``, it has no ids; or
+    ``unreadable``, it is no object. ``captures`` false: switched off. ``broken``: the setter raises on these
+    ids.
+    """
+
+    ids: tuple[int, ...] | None
+    came_from: IdsFrom
+    captures: bool = True
+    broken: bool = False
+    reason: str = ""
+
+
+def read_request(draft: ModelConfig, *, honours_use_aux: bool) -> CaptureRequest:
+    """The request as the target's side reads it: only ``eagle_config`` of the draft counts, top-level ids do
+    not."""
+    if CONFIG_KEY not in draft.raw:
+        reason = f"{draft.file} has no {CONFIG_KEY}"
+        if IDS_KEY in draft.raw:
+            reason += f", and {IDS_KEY} at the top level is not read"
+        return CaptureRequest(None, "none", reason=f"{reason}: the target captures its default layers")
+    found = draft.raw[CONFIG_KEY]
+    if not isinstance(found, dict):
+        return CaptureRequest(
+            None,
+            "unreadable",
+            reason=f"{CONFIG_KEY} in {draft.file} is not an object: the target captures its default layers",
+        )
+    if honours_use_aux and not found.get("use_aux_hidden_state", True):
+        return CaptureRequest(
+            None,
+            "eagle_config",
+            captures=False,
+            reason="use_aux_hidden_state is false: the draft is fed the target's last hidden state",
+        )
+    if found.get(IDS_KEY) is None:
+        return CaptureRequest(
+            None, "none", reason=f"{CONFIG_KEY} names no {IDS_KEY}: the target captures its default layers"
+        )
+    return _given(found[IDS_KEY])
+
+
+def _given(ids: Any) -> CaptureRequest:
+    if isinstance(ids, list) and all(isinstance(one, int) for one in ids):
+        return CaptureRequest(tuple(int(one) for one in ids), "eagle_config")
+    return CaptureRequest(
+        None,
+        "eagle_config",
+        broken=True,
+        reason=f"{CONFIG_KEY}.{IDS_KEY} is no list of whole numbers, and the target's setter cannot add to it",
+    )
+
+
+def layer_count(target: ModelConfig, depth: str) -> int | None:
+    """n as the class reads it: from the text config, or (``depth`` ``top``) from the top level where it
+    stands there."""
+    if depth == "top":
+        found = target.top("num_hidden_layers")
+        if found is not None and isinstance(found.value, int) and not isinstance(found.value, bool):
+            return found.value
+    return target.integer("num_hidden_layers")

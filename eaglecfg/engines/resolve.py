@@ -1,0 +1,189 @@
+"""What an engine version really runs for the arguments it is given, setting by setting."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.arguments import Argument
+from eaglecfg.engines.facts import EngineFacts, FlagFact
+from eaglecfg.engines.flags import UNREADABLE
+
+Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. ``asked`` is the given value (None: not given), ``runs`` the one that runs (None: off, or
+    not known).
+
+    ``origin``: ``asked``, as given; ``default``, not given; ``rewritten``, the engine runs another value;
+    ``refused``, the engine stops at start; ``ignored``, given without effect; ``unknown``, this version has
+    no such flag. ``why`` is one sentence where there is something to say, ``source`` where the fact was read.
+    """
+
+    name: str
+    asked: Any
+    runs: Any
+    origin: Origin
+    why: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """All settings that were given or that the engine works out; any other flag runs its default.
+
+    Names are flag names. Names with a dot are no flags: ``target.dtype``, ``draft.dtype``,
+    ``target.context_length``, ``draft.context_length``, ``draft.quantization``, ``draft.tp_size``,
+    ``attention.tp_size``.
+    """
+
+    settings: Mapping[str, Setting]
+    facts: EngineFacts
+
+    def get(self, name: str) -> Setting:
+        """The setting of ``name``, made up from the flag's default where nothing set it."""
+        found = self.settings.get(name)
+        if found is not None:
+            return found
+        flag = self.facts.flags.get(name)
+        if flag is None:
+            return Setting(
+                name, None, None, "default", f"{self.facts.name} {self.facts.facts_of} has no such setting"
+            )
+        default = None if flag.default == UNREADABLE else flag.default
+        return Setting(name, None, default, "default", source=flag.source)
+
+    def runs(self, name: str) -> Any:
+        """The value that runs, None where it is off or not known."""
+        return self.get(name).runs
+
+    def asked(self, name: str) -> Any:
+        """The value that was given, None where none was."""
+        return self.get(name).asked
+
+    def with_origin(self, *origins: Origin) -> tuple[Setting, ...]:
+        """Settings of these origins, by name."""
+        return tuple(one for _, one in sorted(self.settings.items()) if one.origin in origins)
+
+    @property
+    def graphs(self) -> bool:
+        """Whether decode runs in CUDA graphs."""
+        return not (
+            self.runs("disable_cuda_graph")
+            or self.runs("cuda_graph_backend_decode") == "disabled"
+            or self.runs("device") == "cpu"
+        )
+
+    def overridden(self, config: ModelConfig) -> ModelConfig:
+        """``config`` with ``json_model_override_args`` applied, which the engine does to target and draft
+        alike."""
+        changes = override_args(self.asked("json_model_override_args"))
+        return replace(config, raw={**config.raw, **changes}) if changes else config
+
+
+def override_args(value: Any) -> Mapping[str, Any]:
+    """The object behind ``json_model_override_args``, empty where it is absent or no JSON object."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return {}
+    return value if isinstance(value, dict) else {}
+
+
+class Draftsheet:
+    """Settings while they are worked out. Steps read with ``runs`` and write with ``put``."""
+
+    def __init__(self, facts: EngineFacts, given: Mapping[str, Argument]) -> None:
+        self.facts = facts
+        self.settings: dict[str, Setting] = {}
+        for name, argument in given.items():
+            self.settings[name] = _given(facts, name, argument.value)
+
+    def setting(self, name: str) -> Setting:
+        return Resolution(self.settings, self.facts).get(name)
+
+    def runs(self, name: str) -> Any:
+        return self.setting(name).runs
+
+    def asked(self, name: str) -> Any:
+        return self.setting(name).asked
+
+    def put(self, name: str, runs: Any, origin: Origin, why: str, fact: str = "") -> None:
+        """Record that ``name`` runs ``runs``. ``fact`` names the value fact that says so."""
+        self.settings[name] = Setting(
+            name, self.asked(name), runs, origin, why, self.facts.sources.get(fact, "")
+        )
+
+    def refuse(self, name: str, why: str, fact: str = "") -> None:
+        self.put(name, None, "refused", why, fact)
+
+
+def resolve(
+    facts: EngineFacts,
+    given: Mapping[str, Argument],
+    target: ModelConfig | None,
+    draft: ModelConfig | None,
+    *,
+    env: Mapping[str, str],
+) -> Resolution:
+    """Settings of a server started with ``given``. Pure; a config that is None leaves what depends on it not
+    known."""
+    from eaglecfg.engines import resolve_models, resolve_parallel, resolve_speculation
+
+    sheet = Draftsheet(facts, {facts.flags.canonical(name): argument for name, argument in given.items()})
+    target, draft = (
+        config and Resolution(sheet.settings, facts).overridden(config) for config in (target, draft)
+    )
+    resolve_parallel.resolve_parallel(sheet)
+    resolve_speculation.resolve_speculation(sheet, target)
+    resolve_models.resolve_models(sheet, target, draft, env)
+    return Resolution(sheet.settings, facts)
+
+
+def _given(facts: EngineFacts, name: str, value: Any) -> Setting:
+    flag = facts.flags.get(name)
+    label = f"{facts.name} {facts.facts_of}"
+    if flag is None:
+        return Setting(name, value, None, "unknown", f"{label} has no flag {_spelled(name)}")
+    fault = _fault(flag, value)
+    if fault:
+        return Setting(name, value, None, "refused", fault, flag.source)
+    why = f"{label} marks it deprecated in favour of {flag.deprecated}" if flag.deprecated else ""
+    return Setting(name, value, value, "asked", why, flag.source)
+
+
+def _fault(flag: FlagFact, value: Any) -> str:
+    """Why the argument parser would refuse ``value``, empty if it takes it."""
+    values = value if isinstance(value, list) else [value]
+    if flag.choices is not None and not all(str(one) in flag.choices for one in values):
+        return f"{_spelled(flag.name)} takes one of {', '.join(flag.choices)}, got {value}"
+    if flag.type == "bool" and not isinstance(value, bool):
+        return f"{_spelled(flag.name)} is a switch (true or false), got {value}"
+    number = {"int": int, "float": float}.get(flag.type)
+    if number is not None and not _is_number(value, number):
+        return f"{_spelled(flag.name)} takes {'a whole number' if number is int else 'a number'}, got {value}"
+    return ""
+
+
+def _is_number(value: Any, kind: type[int] | type[float]) -> bool:
+    if isinstance(value, bool):
+        return False
+    if isinstance(value, str):
+        # Some whole-number flags accept a suffix (context_length: 128k, 64Ki).
+        value = value.rstrip("kKMGTi") if kind is int else value
+        try:
+            kind(value)
+        except ValueError:
+            return False
+        return True
+    return isinstance(value, int) or (kind is float and isinstance(value, float))
+
+
+def _spelled(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,110 @@
+"""Facts of one engine version, from the ranges in ``schemas/engines/<engine>/``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eaglecfg.engines.facts import CaptureFact, DraftFact, EngineFacts, Standing
+from eaglecfg.engines.flags import Flags
+from eaglecfg.schema_files import read_schema, schema_root
+
+Row = Mapping[str, Any]
+
+_CAPTURE_DEFAULTS = {
+    "default": "third_points",
+    "flags": False,
+    "residual": True,
+    "usable": True,
+    "reason": "",
+}
+_RANGE = {"since", "until"}
+
+
+def load_facts(name: str, version: str) -> EngineFacts | None:
+    """Facts of ``name`` at ``version``, or those of the nearest older version that was read. None: engine
+    unknown.
+
+    A version older than all that were read gets the oldest facts; one that is no version number at all
+    (``nightly``) gets the newest. ``standing`` says which it is.
+    """
+    if not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
+        return None
+    known = tuple(read_schema("engines", name, "versions.json")["versions"])
+    facts_of, standing = stand(version, known)
+    era = _Era(known, facts_of)
+    capture = read_schema("engines", name, "capture.json")
+    drafts = read_schema("engines", name, "drafts.json")
+    values = dict(era.pick_all(read_schema("engines", name, "values.json")["values"]))
+    return EngineFacts(
+        name=name,
+        version=version,
+        facts_of=facts_of,
+        standing=standing,
+        flags=Flags(lambda: dict(era.pick_all(read_schema("engines", name, "flags.json")["flags"]))),
+        captures={key: _capture(key, row) for key, row in era.pick_all(capture["classes"])},
+        drafts={key: _draft(key, row) for key, row in era.pick_all(drafts["classes"])},
+        values={key: row["value"] for key, row in values.items()},
+        sources={key: _source(row) for key, row in values.items()},
+        architectures=frozenset(key for key, _ in era.pick_all(drafts["architectures"])),
+        foreign=drafts["foreign"],
+        known_versions=known,
+    )
+
+
+def stand(version: str, known: tuple[str, ...]) -> tuple[str, Standing]:
+    """(version whose facts apply, how ``version`` stands to it). ``known`` is ascending."""
+    if version in known:
+        return version, "known"
+    from packaging.version import InvalidVersion, Version  # costs 5 ms, rarely needed
+
+    try:
+        asked = Version(version)
+    except InvalidVersion:
+        return known[-1], "development"
+    if asked.public in known:  # a leading v, or a build for another CUDA (+cu129)
+        return asked.public, "known"
+    older = [one for one in known if Version(one) <= asked]
+    nearest = older[-1] if older else known[0]
+    if asked.is_prerelease or asked.is_devrelease:
+        return nearest, "development"
+    if not older:
+        return nearest, "older"
+    return nearest, "newer" if nearest == known[-1] else "between"
+
+
+class _Era:
+    """Picks the rows that hold at one known version."""
+
+    def __init__(self, known: tuple[str, ...], version: str) -> None:
+        self._index = {one: place for place, one in enumerate(known)}
+        self._at = self._index[version]
+
+    def holds(self, row: Row) -> bool:
+        until = row.get("until")
+        return self._index[row["since"]] <= self._at and (until is None or self._at <= self._index[until])
+
+    def pick(self, rows: list[Row]) -> Row | None:
+        return next((row for row in rows if self.holds(row)), None)
+
+    def pick_all(self, table: Mapping[str, list[Row]]) -> Iterator[tuple[str, Row]]:
+        for key, rows in table.items():
+            row = self.pick(rows)
+            if row is not None:
+                yield key, row
+
+
+def _capture(architecture: str, row: Row) -> CaptureFact:
+    given = {key: value for key, value in row.items() if key not in _RANGE}
+    return CaptureFact(architecture=architecture, **{**_CAPTURE_DEFAULTS, **given})
+
+
+def _draft(architecture: str, row: Row) -> DraftFact:
+    given: dict[str, Any] = {key: value for key, value in row.items() if key not in _RANGE}
+    given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
+    given |= {key: frozenset(given[key]) for key in ("honours", "ignores")}
+    return DraftFact(architecture=architecture, **given)
+
+
+def _source(row: Row) -> str:
+    return f"{row['source']} (sglang {row['read_in']})"
