@@ -1,0 +1,58 @@
+"""Rules about the server arguments of an engine version."""
+
+from __future__ import annotations
+
+from eaglecfg.rules.arguments import (
+    ec302_draft_tokens_rewritten,
+    ec305_steps_missing,
+    ec306_topk_missing,
+    ec307_draft_tokens_missing,
+    ec308_tree_too_small,
+    ec309_shape_too_small,
+    ec310_depth_out_of_reach,
+    ec311_automatic_shape,
+    ec312_running_requests,
+    ec313_tree_pages,
+    ec314_draft_backend,
+    ec315_rejection_vocabulary,
+    ec316_rejection_shape,
+    ec317_lossy_acceptance,
+    ec318_adaptive_disabled,
+    ec319_adaptive_steps,
+    ec320_draft_window,
+    ec321_spec_v2,
+    ec322_mixed_chunk,
+    ec323_simulated_acceptance,
+    ec324_dummy_weights,
+    ec325_graph_batch,
+    ec326_token_map,
+    ec327_multi_layer,
+)
+from eaglecfg.rules.model import Rule
+
+RULES: tuple[Rule, ...] = (
+    ec302_draft_tokens_rewritten.RULE,
+    ec305_steps_missing.RULE,
+    ec306_topk_missing.RULE,
+    ec307_draft_tokens_missing.RULE,
+    ec308_tree_too_small.RULE,
+    ec309_shape_too_small.RULE,
+    ec310_depth_out_of_reach.RULE,
+    ec311_automatic_shape.RULE,
+    ec312_running_requests.RULE,
+    ec313_tree_pages.RULE,
+    ec314_draft_backend.RULE,
+    ec315_rejection_vocabulary.RULE,
+    ec316_rejection_shape.RULE,
+    ec317_lossy_acceptance.RULE,
+    ec318_adaptive_disabled.RULE,
+    ec319_adaptive_steps.RULE,
+    ec320_draft_window.RULE,
+    ec321_spec_v2.RULE,
+    ec322_mixed_chunk.RULE,
+    ec323_simulated_acceptance.RULE,
+    ec324_dummy_weights.RULE,
+    ec325_graph_batch.RULE,
+    ec326_token_map.RULE,
+    ec327_multi_layer.RULE,
+)

@@ -1,0 +1,68 @@
+"""A server flag that this engine version does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.engines.table import load_facts
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Every argument must be a flag of this version, by name, alias or unambiguous beginning."""
+    assert ctx.engine is not None and ctx.arguments is not None
+    flags = ctx.engine.flags
+    for argument in ctx.arguments.values():
+        name = flags.canonical(argument.name)
+        if name in flags:
+            continue
+        longer = [flag for flag in flags if flag.startswith(name)]
+        if len(longer) == 1:
+            continue  # argparse completes an unambiguous beginning
+        versions = [v for v in ctx.engine.known_versions if _has(ctx.engine.name, v, name)]
+        here = f"sglang {ctx.engine.version}"
+        if versions:
+            first, last, now = versions[0], versions[-1], ctx.engine.facts_of
+            order = list(ctx.engine.known_versions)
+            early = order.index(now) < order.index(first)
+            history = f"it came with {first}" if early else f"{last} was the last version with it"
+            message = f"{argument.name} is not a flag of {here}; {history}"
+            advice = f"run sglang {first} or later, or leave it out" if early else _advice(ctx, longer, name)
+        else:
+            message = f"{argument.name} is not a flag of {here}, nor of any other version read so far"
+            advice = _advice(ctx, longer, name)
+        yield Finding(
+            message,
+            path=ctx.where(*argument.path),
+            at_key=True,
+            why="SGLang's argument parser stops"
+            + (f": --{name.replace('_', '-')} could begin {len(longer)} flags" if longer else " at a flag that it does not know"),
+            help=advice,
+            values={"flag": argument.name, "versions": versions[:1] + versions[-1:]},
+        )
+
+
+def _has(engine: str, version: str, name: str) -> bool:
+    facts = load_facts(engine, version)
+    return facts is not None and name in facts.flags
+
+
+def _advice(ctx: Context, longer: list[str], name: str) -> str:
+    """What to write instead: a flag that begins like it, or the nearest one."""
+    import difflib  # only on the way to a finding
+
+    assert ctx.engine is not None
+    near = longer or difflib.get_close_matches(name, list(ctx.engine.flags), n=2, cutoff=0.75)
+    return f"did you mean {' or '.join(sorted(near)[:3])}?" if near else "leave it out"
+
+
+RULE = Rule(
+    id="EC301",
+    slug="flag-unknown",
+    severity=Severity.ERROR,
+    today=Today.REFUSED,
+    check=check,
+    needs=(Need.ENGINE,),
+    research=("ARG-22",),
+)

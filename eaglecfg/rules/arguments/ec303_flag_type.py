@@ -1,0 +1,67 @@
+"""A flag value of another kind than the flag takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from eaglecfg.engines.resolve_models import whole
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+
+WANTED = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Every value must be of the type that the flag's parser reads."""
+    assert ctx.engine is not None and ctx.arguments is not None
+    flags = ctx.engine.flags
+    for argument in ctx.arguments.values():
+        name = flags.canonical(argument.name)
+        fact = flags.get(name)
+        if fact is None or fact.type not in WANTED or _reads(fact.type, argument.value):
+            continue
+        yield Finding(
+            f"{argument.name} takes {WANTED[fact.type]}, but is {_spelled(argument.value)}",
+            path=ctx.where(*argument.path),
+            why="SGLang's argument parser stops"
+            if fact.type != "bool"
+            else "the flag is a switch without a value; the command line would not be the one that is meant",
+            help=f"write {WANTED[fact.type]}",
+            values={argument.name: argument.value, "type": fact.type},
+        )
+
+
+def _reads(kind: str, value: Any) -> bool:
+    if kind == "bool":
+        return isinstance(value, bool)
+    if isinstance(value, bool):
+        return False
+    if kind == "str":
+        return isinstance(value, str | int | float | dict)  # objects are handed over as JSON
+    if kind == "int":
+        return whole(value) is not None  # some whole-number flags take a suffix (128k)
+    if isinstance(value, str):
+        try:
+            float(value)
+        except ValueError:
+            return False
+    return isinstance(value, str | int | float)
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "a mapping"
+    return repr(value)
+
+
+RULE = Rule(
+    id="EC303",
+    slug="flag-type",
+    severity=Severity.ERROR,
+    today=Today.REFUSED,
+    check=check,
+    needs=(Need.ENGINE,),
+)

@@ -1,0 +1,42 @@
+"""EC325: CUDA graphs for fewer requests than may run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+
+FLAGS = ("cuda_graph_max_bs", "cuda_graph_max_bs_decode")
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    flag = next((name for name in FLAGS if isinstance(ctx.argument(name), int)), None)
+    running = ctx.argument("max_running_requests")
+    if flag is None or not isinstance(running, int) or algorithm(ctx) not in EAGLE_FAMILY:
+        yield NotApplicable()
+        return
+    captured = ctx.argument(flag)
+    if captured >= running or ctx.argument("disable_cuda_graph") is True:
+        return
+    yield Finding(
+        f"{flag} {captured} is below max_running_requests {running}, so that larger batches run without CUDA graphs",
+        path=ctx.argument_path(flag),
+        why="draft steps are short, and without graphs launching them costs more than they save: slower than plain decoding",
+        help=f"write {flag}: {running}, or leave it out",
+        related=((ctx.argument_path("max_running_requests"), f"{running} requests may run"),),
+        values={flag: captured, "max_running_requests": running},
+    )
+
+
+RULE = Rule(
+    id="EC325",
+    slug="graph-batch",
+    severity=Severity.WARNING,
+    today=Today.SLOWER,
+    check=check,
+    needs=(Need.ENGINE,),
+    follows=("EC301",),
+    research=("MEM-05",),
+)

@@ -1,0 +1,36 @@
+"""Rules about context length, dtype, norms, positions and quantisation of the draft."""
+
+from __future__ import annotations
+
+from eaglecfg.rules.model import Rule
+from eaglecfg.rules.numerics import (
+    ec251_draft_context,
+    ec252_target_context,
+    ec253_dtype_clash,
+    ec254_norm_before_residual,
+    ec255_norm_before_fc,
+    ec256_fc_norm,
+    ec257_norm_output,
+    ec258_rope_layout,
+    ec259_quantization_inherited,
+    ec260_packed_fusion,
+    ec261_quantization_blocks,
+    ec262_override_hits_both,
+    ec263_multimodal_positions,
+)
+
+RULES: tuple[Rule, ...] = (
+    ec251_draft_context.RULE,
+    ec252_target_context.RULE,
+    ec253_dtype_clash.RULE,
+    ec254_norm_before_residual.RULE,
+    ec255_norm_before_fc.RULE,
+    ec256_fc_norm.RULE,
+    ec257_norm_output.RULE,
+    ec258_rope_layout.RULE,
+    ec259_quantization_inherited.RULE,
+    ec260_packed_fusion.RULE,
+    ec261_quantization_blocks.RULE,
+    ec262_override_hits_both.RULE,
+    ec263_multimodal_positions.RULE,
+)

@@ -1,0 +1,76 @@
+"""The draft is built with the target's context length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line
+from eaglecfg.rules.model import Finding, Item, Need, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.numerics.context_length import (
+    OVERRIDE,
+    allowed,
+    asked_length,
+    derived_length,
+    served_length,
+)
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """The served context must not be longer than the draft's own."""
+    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.target is not None and ctx.target.config is not None
+    draft, target = ctx.draft.config, ctx.target.config
+    served, own = served_length(ctx), derived_length(ctx, draft)
+    if served is None or own is None:
+        which = target.file if served is None else draft.file
+        yield NotChecked(f"{which} has no max_position_embeddings, and its config class is not known here")
+        return
+    if served <= own.length:
+        return
+    given = asked_length(ctx) is not None
+    free = allowed(ctx)
+    key = own.key or "max_position_embeddings"
+    window = str(own.length) if own.key else f"{own.length} (assumed, {draft.file} has no max_position_embeddings)"
+    asked = "context_length" if given else f"the target's {_target_key(ctx)}"
+    yield Finding(
+        f"the draft's context of {window} is shorter than the {served} that {asked} gives the server",
+        path=ctx.argument_path("context_length") if given else ctx.where("draft", "checkpoint"),
+        severity=Severity.WARNING if free else None,
+        today=Today.SILENT if free else None,
+        why=(
+            f"{OVERRIDE} lets it start, but beyond {own.length} tokens the draft runs where it was not trained: "
+            "acceptance falls, in public reports to below plain decoding"
+            if free
+            else "SGLang builds the draft with the target's context length and stops with a ValueError after loading the target"
+        ),
+        help=f"set server.context_length to {own.length}"
+        + ("" if own.key else f", or write the draft's real max_position_embeddings into {draft.file}")
+        + ("" if free or not own.key else ", or use a draft trained for longer texts"),
+        evidence=(
+            config_line(draft, key, "context of the draft"),
+            *(() if given else (config_line(target, _target_key(ctx), "context of the target"),)),
+        ),
+        related=((ctx.where("env", OVERRIDE), "the length check is switched off"),) if free else (),
+        arithmetic=(own.arithmetic,) if own.arithmetic else (),
+        values={"draft_context": own.length, "served_context": served},
+    )
+
+
+def _target_key(ctx: Context) -> str:
+    assert ctx.target is not None and ctx.target.config is not None
+    derived = derived_length(ctx, ctx.target.config)
+    return derived.key if derived is not None and derived.key else "max_position_embeddings"
+
+
+RULE = Rule(
+    id="EC251",
+    slug="draft-context",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.TARGET_CONFIG),
+    follows=("EC252", *UNLOADABLE),
+    research=("CTX-01", "CTX-02", "CTX-03"),
+)

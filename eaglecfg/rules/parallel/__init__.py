@@ -1,0 +1,36 @@
+"""Rules about ranks, GPUs and the memory that they share."""
+
+from __future__ import annotations
+
+from eaglecfg.rules.model import Rule
+from eaglecfg.rules.parallel import (
+    ec401_target_heads,
+    ec402_draft_heads,
+    ec403_target_kv_heads,
+    ec404_draft_kv_heads,
+    ec405_target_mlp,
+    ec406_draft_mlp,
+    ec407_mla_fusion,
+    ec408_attention_groups,
+    ec409_gpu_count,
+    ec410_pipeline,
+    ec411_replicated_heads,
+    ec412_replicated_embedding,
+    ec413_draft_cache,
+)
+
+RULES: tuple[Rule, ...] = (
+    ec401_target_heads.RULE,
+    ec402_draft_heads.RULE,
+    ec403_target_kv_heads.RULE,
+    ec404_draft_kv_heads.RULE,
+    ec405_target_mlp.RULE,
+    ec406_draft_mlp.RULE,
+    ec407_mla_fusion.RULE,
+    ec408_attention_groups.RULE,
+    ec409_gpu_count.RULE,
+    ec410_pipeline.RULE,
+    ec411_replicated_heads.RULE,
+    ec412_replicated_embedding.RULE,
+    ec413_draft_cache.RULE,
+)

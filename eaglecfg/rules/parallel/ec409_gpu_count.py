@@ -1,0 +1,49 @@
+"""EC409: more ranks than the machine has GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.parallel.ranks import ranks
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    hardware, parallel, shared = ctx.model.hardware, ctx.model.parallel, ranks(ctx)
+    if hardware is None or hardware.count is None:
+        yield NotApplicable()
+        return
+    # Under DP attention the replicas live on the same ranks; without it each replica has ranks of its own.
+    replicas = parallel.dp_size if parallel.dp_size is not None and shared.groups == 1 else 1
+    replicas = 1 if parallel.enable_dp_attention else replicas
+    parts = {"tp_size": shared.tensor, "pp_size": parallel.pp_size or 1, "dp_size": replicas}
+    wanted, hosts = 1, parallel.nnodes or 1
+    for number in parts.values():
+        wanted *= number
+    have = hardware.count * hosts
+    if wanted <= have:
+        return
+    used = {name: n for name, n in parts.items() if n != 1} or {"tp_size": shared.tensor}
+    product = " × ".join(f"{name} {n}" for name, n in used.items())
+    machine = f"{hosts} × {hardware.count}" if hosts > 1 else str(hardware.count)
+    yield Finding(
+        f"{product} needs {wanted} GPUs, but the hardware block gives {have}",
+        path=ctx.where("parallel", "tp_size"),
+        why="SGLang stops while it places its ranks (there is no such device)",
+        help=f"lower tp_size to at most {have}, or correct hardware.count",
+        related=((ctx.where("hardware", "count"), "GPUs on each host"),),
+        arithmetic=(f"{' × '.join(map(str, used.values()))} = {wanted} > {machine}",),
+        values={"needed": wanted, "available": have},
+    )
+
+
+RULE = Rule(
+    id="EC409",
+    slug="gpu-count",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.HARDWARE,),
+    follows=("EC408",),
+)

@@ -1,0 +1,59 @@
+"""How many ranks share what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eaglecfg.rules.context import Context
+from eaglecfg.source.span import KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """``tensor`` ranks share the MLP, ``attention`` ranks the heads of one sequence, in ``groups`` such groups.
+
+    Without data-parallel attention there is one group and both numbers are tp_size. ``exact`` is false where
+    tp_size does not divide by the groups, which a rule of its own says.
+    """
+
+    tensor: int
+    groups: int
+    key: str
+    path: KeyPath
+
+    @property
+    def exact(self) -> bool:
+        return self.tensor > 0 and self.groups > 0 and self.tensor % self.groups == 0
+
+    @property
+    def attention(self) -> int:
+        return self.tensor // self.groups if self.exact else self.tensor
+
+    @property
+    def label(self) -> str:
+        """The ranks that share attention heads, in words."""
+        if self.groups == 1:
+            return f"{self.tensor} ranks"
+        return f"{self.attention} attention ranks ({self.tensor} ÷ {self.groups})"
+
+
+def ranks(ctx: Context) -> Ranks:
+    """The ranks of a deployment, from its parallel block."""
+    parallel = ctx.model.parallel
+    tensor = parallel.tp_size
+    if parallel.attn_dp_size is not None and parallel.attn_dp_size > 1:
+        return Ranks(tensor, parallel.attn_dp_size, "attn_dp_size", ctx.where("parallel", "attn_dp_size"))
+    if parallel.enable_dp_attention and parallel.dp_size is not None and parallel.dp_size > 1:
+        return Ranks(tensor, parallel.dp_size, "dp_size", ctx.where("parallel", "dp_size"))
+    return Ranks(tensor, 1, "tp_size", ctx.where("parallel", "tp_size"))
+
+
+def spread(heads: int, ranks: int) -> bool:
+    """Whether key and value heads can be cut or replicated evenly over ``ranks``."""
+    return heads % ranks == 0 if heads >= ranks else ranks % heads == 0
+
+
+def divisors(number: int, most: int) -> list[int]:
+    """Powers of two up to ``most`` that divide ``number``: rank counts that would work."""
+    return [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most and number % n == 0]
+

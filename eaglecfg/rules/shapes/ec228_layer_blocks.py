@@ -1,0 +1,52 @@
+"""Decoder layers in the config and in the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """``num_hidden_layers`` must be the number of layer blocks in the files."""
+    fact, draft, held = draft_class(ctx), draft_config(ctx), blocks(ctx)
+    layers = draft.integer("num_hidden_layers")
+    if fact is None or layers is None or not held:
+        yield NotApplicable()
+        return
+    if held == set(range(layers)):
+        return
+    assert ctx.draft is not None
+    count = len(held)
+    more = [index for index in range(layers) if index not in held]
+    blank = len(more)
+    yield Finding(
+        f"num_hidden_layers must be {count}, the layer{'s' if count > 1 else ''} in the draft's files, but is {layers}",
+        path=ctx.where("draft", "checkpoint"),
+        why=f"SGLang builds {layers} layers and does not check for missing tensors: {blank} of them keep uninitialised memory"
+        if more
+        else f"SGLang builds {layers} and drops the rest of the trained layers, and nothing says so",
+        help=f'write "num_hidden_layers": {count} into {draft.file}',
+        evidence=(
+            config_line(draft, "num_hidden_layers", "layers that SGLang builds"),
+            Evidence(ctx.draft.shown, "layers in the files", ", ".join(map(str, sorted(held)[:6]))),
+        ),
+        values={"num_hidden_layers": layers, "layers_in_files": count},
+        arithmetic=(f"{layers} - {layers - blank} = {blank} layers without weights",) if more else (),
+    )
+
+
+RULE = Rule(
+    id="EC228",
+    slug="layer-blocks",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
+    follows=("EC229", *UNLOADABLE),
+    research=("SHP-20",),
+)

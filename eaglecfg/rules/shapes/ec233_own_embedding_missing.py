@@ -1,0 +1,48 @@
+"""A draft of another width needs an embedding of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line, missing_tensor
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.shapes.tensors import draft_class, draft_config, plain
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Where ``target_hidden_size`` differs from ``hidden_size`` the target's table cannot be shared."""
+    draft = draft_config(ctx)
+    wide, hidden = draft.integer("target_hidden_size"), draft.integer("hidden_size")
+    if draft_class(ctx) is None or wide is None or hidden is None or wide == hidden:
+        yield NotApplicable()
+        return
+    assert ctx.draft is not None
+    if any(plain(name) == "embed_tokens.weight" for name in ctx.draft.names or ()):
+        return
+    yield Finding(
+        f"a draft of hidden_size {hidden} for a target of {wide} needs embed_tokens.weight, but its files have none",
+        path=ctx.where("draft", "checkpoint"),
+        why="the target's embedding is of another width and is not shared, and SGLang does not check for missing tensors: "
+        "the draft reads random embeddings",
+        help="add embed_tokens.weight of the training run to the draft's weights",
+        evidence=(
+            missing_tensor(ctx.draft, "embed_tokens.weight"),
+            config_line(draft, "target_hidden_size", "width of the target's embedding"),
+            config_line(draft, "hidden_size", "width that the draft needs"),
+        ),
+        values={"target_hidden_size": wide, "hidden_size": hidden},
+    )
+
+
+RULE = Rule(
+    id="EC233",
+    slug="own-embedding-missing",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
+    follows=("EC222", *UNLOADABLE),
+    research=("VOC-12",),
+)

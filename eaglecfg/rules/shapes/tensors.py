@@ -1,0 +1,54 @@
+"""Draft tensors under one spelling, whatever prefix a trainer wrote before them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.engines.facts import DraftFact
+from eaglecfg.rules.context import Context
+
+_LAYER = re.compile(r"layers\.(\d+)\.")
+
+
+def draft_class(ctx: Context) -> DraftFact | None:
+    """Facts of the draft's class; None where this version builds no EAGLE-3 draft of that class."""
+    if ctx.engine is None or ctx.draft is None or ctx.draft.config is None:
+        return None
+    return ctx.engine.drafts.get(ctx.draft.config.architecture or "")
+
+
+def draft_config(ctx: Context) -> ModelConfig:
+    """The draft's config.json; only for rules that need it."""
+    assert ctx.draft is not None and ctx.draft.config is not None
+    return ctx.draft.config
+
+
+def plain(name: str) -> str:
+    """A tensor name without ``model.`` in front and with ``layers.0.`` for ``midlayer.``."""
+    name = name.removeprefix("model.")
+    return f"layers.0.{name.removeprefix('midlayer.')}" if name.startswith("midlayer.") else name
+
+
+def blocks(ctx: Context) -> set[int]:
+    """Numbers of the decoder layers that the draft's files or index hold."""
+    assert ctx.draft is not None
+    found = (_LAYER.match(plain(name)) for name in ctx.draft.names or ())
+    return {int(match[1]) for match in found if match is not None}
+
+
+def by_plain_name(ctx: Context) -> Mapping[str, TensorFact]:
+    """The draft's tensors by plain name."""
+    assert ctx.draft is not None
+    return {plain(name): tensor for name, tensor in ctx.draft.tensors.items()}
+
+
+def derived_head_dim(config: ModelConfig) -> int | None:
+    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded down."""
+    given = config.integer("head_dim")
+    if given is not None:
+        return given
+    hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
+    return hidden // heads if hidden and heads else None

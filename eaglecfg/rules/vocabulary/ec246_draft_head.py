@@ -1,0 +1,60 @@
+"""EC246: the draft's own head is missing, or has another number of rows than the engine builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocabulary
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    vocabulary = draft_vocabulary(ctx)
+    assert ctx.draft is not None and ctx.draft.config is not None
+    config = ctx.draft.config
+    if vocabulary is None or vocabulary.tied or vocabulary.borrowed or vocabulary.rows is None:
+        yield NotApplicable()
+        return
+    rows, head = vocabulary.rows, draft_tensor(ctx, "lm_head.weight")
+    declared = config_line(config, "draft_vocab_size", "rows of the head that SGLang builds")
+    if not draft_has(ctx, "lm_head.weight"):
+        # Packed heads have other names; their loading is the quantisation rules' matter.
+        if any(".".join(name.split(".")[-2:-1]) == "lm_head" for name in ctx.draft.names or ()):
+            yield NotChecked("the draft's lm_head is not stored as a plain weight")
+            return
+        yield Finding(
+            f"{ctx.draft.shown} has no lm_head.weight, but {config.file} asks for a head of {rows} rows",
+            path=ctx.where("draft", "checkpoint"),
+            today=Today.SILENT,
+            why="SGLang does not check for missing tensors: the head keeps uninitialised memory and every proposal is noise",
+            help="add lm_head.weight to the draft's weights, or set draft_vocab_size to null to borrow the target's head",
+            evidence=(missing_tensor(ctx.draft, "lm_head.weight"), declared),
+            values={"draft_vocab_size": rows},
+        )
+    elif head is None:
+        yield NotChecked("the header that holds lm_head.weight could not be read")
+    elif head.shape[:1] != (rows,):
+        found = head.shape[0] if head.shape else 0
+        yield Finding(
+            f"lm_head.weight must have {rows} rows as draft_vocab_size says, but has {found}",
+            path=ctx.where("draft", "checkpoint"),
+            why="SGLang compares the rows while it loads the draft and stops with an assertion",
+            help=f"set draft_vocab_size to {found} in {config.file} if that is the head the draft was trained with",
+            evidence=(tensor_line(head), declared),
+            values={"draft_vocab_size": rows, "lm_head_rows": found},
+        )
+
+
+RULE = Rule(
+    id="EC246",
+    slug="draft-head",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
+    follows=("EC241", *UNLOADABLE),
+    research=("VOC-07", "VOC-08"),
+)

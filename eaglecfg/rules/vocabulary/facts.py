@@ -1,0 +1,82 @@
+"""What the files and the engine say about a draft's vocabulary, head and embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eaglecfg.checkpoint.config import ConfigValue
+from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.rules.context import Context
+
+
+@dataclass(frozen=True, slots=True)
+class DraftVocabulary:
+    """One EAGLE-3 draft's vocabulary as the engine will see it.
+
+    ``target`` and ``own`` are ``vocab_size`` of target and draft, ``declared`` the ``draft_vocab_size`` key (None: the
+    key is absent), ``rows`` the rows of the head that the engine builds (None where no number can be told).
+    ``borrowed``: the key is null, so that the target's head is used. ``tied``: the head is the shared embedding.
+    """
+
+    target: int | None
+    own: int | None
+    declared: ConfigValue | None
+    rows: int | None
+    borrowed: bool
+    tied: bool
+
+    @property
+    def reduced(self) -> bool:
+        """Whether draft ids and target ids differ, so that a d2t map is needed."""
+        return self.rows is not None and self.target is not None and self.rows < self.target
+
+
+def draft_vocabulary(ctx: Context) -> DraftVocabulary | None:
+    """The draft's vocabulary, or None where the draft is no EAGLE-3 class of this engine version."""
+    if ctx.draft is None or ctx.draft.config is None or ctx.engine is None:
+        return None
+    draft = ctx.draft.config
+    fact = ctx.engine.drafts.get(draft.architecture or "")
+    if fact is None:
+        return None
+    declared = draft.find("draft_vocab_size")
+    own = draft.integer("vocab_size")
+    # Only the Llama class reads the attribute without a default; the MLA class takes absence for null.
+    absent_is_null = "draft_vocab_size" not in fact.required_keys
+    borrowed = declared.value is None if declared is not None else absent_is_null
+    return DraftVocabulary(
+        target=ctx.target.config.integer("vocab_size") if ctx.target and ctx.target.config else None,
+        own=own,
+        declared=declared,
+        rows=own if borrowed else draft.integer("draft_vocab_size"),
+        borrowed=borrowed,
+        tied=draft.value("tie_word_embeddings") is True,
+    )
+
+
+def draft_tensor(ctx: Context, leaf: str) -> TensorFact | None:
+    """The draft tensor that is called ``leaf``, whatever stands before it (``d2t``, ``model.d2t``)."""
+    assert ctx.draft is not None
+    for name, tensor in ctx.draft.tensors.items():
+        if name == leaf or name.endswith(f".{leaf}"):
+            return tensor
+    return None
+
+
+def draft_has(ctx: Context, leaf: str) -> bool:
+    """Whether the draft's files or index name a tensor that is called ``leaf``."""
+    assert ctx.draft is not None
+    return any(name == leaf or name.endswith(f".{leaf}") for name in ctx.draft.names or ())
+
+
+def padded_rows(vocabulary: int, ranks: int, multiple: int = 64) -> int:
+    """Rows of an embedding after padding, as SGLang's VocabParallelEmbedding counts them.
+
+    Padding goes to a multiple of 64, and to one of 64 × ranks where the first does not divide by the ranks
+    (sglang 0.5.23 srt/layers/vocab_parallel_embedding.py:246-250).
+    """
+    padded = -(-vocabulary // multiple) * multiple
+    if padded % ranks:
+        multiple *= ranks
+        padded = -(-vocabulary // multiple) * multiple
+    return padded

@@ -1,0 +1,91 @@
+"""Reading a d2t map both ways: entries as offsets (what SGLang adds to the draft id) and as target ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MANY = 64
+"""Entries from which on a pattern counts as one; a map of a few tokens can look like anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """What ``d2t`` says under both readings.
+
+    ``outside`` are draft ids whose target id (entry + index) is not in the vocabulary, ``repeated`` pairs of draft
+    ids with one target id. ``marked`` and ``marked_absolute`` count the entries that ``t2d`` marks under the offset
+    and under the absolute reading; both are None where there is no t2d to ask.
+    """
+
+    entries: Sequence[int]
+    size: int
+    outside: tuple[int, ...]
+    repeated: tuple[tuple[int, int], ...]
+    marked: int | None
+    marked_absolute: int | None
+    marks: int | None
+
+    @property
+    def zeros(self) -> bool:
+        """Whether every entry is 0, which maps draft id i to target id i."""
+        return not any(self.entries)
+
+    @property
+    def rising(self) -> bool:
+        """Whether the entries alone are distinct target ids in order, as an absolute map lists them."""
+        pairs = zip(self.entries, self.entries[1:], strict=False)
+        return self.entries[0] >= 0 and self.entries[-1] < self.size and all(a < b for a, b in pairs)
+
+    @property
+    def neighbours(self) -> bool:
+        """Whether two entries follow each other directly, as frequent tokens do in an absolute map."""
+        return any(b - a == 1 for a, b in zip(self.entries, self.entries[1:], strict=False))
+
+    @property
+    def absolute(self) -> bool:
+        """Proof that the entries are target ids: t2d marks them all, or as offsets they leave the vocabulary."""
+        if not self.entries or self.identity:
+            return False
+        if self.marked is not None and self.marked_absolute is not None:
+            count = len(self.entries)
+            return self.marked < count and self.marked_absolute == count and not self.zeros
+        return len(self.entries) > 1 and self.rising and bool(self.outside)
+
+    @property
+    def perhaps_absolute(self) -> bool:
+        """Entries that look like target ids although nothing proves it."""
+        return (
+            self.marked is None
+            and not self.outside
+            and len(self.entries) >= MANY
+            and self.rising
+            and self.neighbours
+        )
+
+    @property
+    def identity(self) -> bool:
+        """Whether the map is the identity on the whole vocabulary."""
+        return self.zeros and len(self.entries) == self.size
+
+
+def read_mapping(entries: Sequence[int], size: int, t2d: bytes | None) -> Mapping:
+    """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d marks."""
+    first: dict[int, int] = {}
+    outside: list[int] = []
+    repeated: list[tuple[int, int]] = []
+    for index, entry in enumerate(entries):
+        token = entry + index
+        if not 0 <= token < size:
+            outside.append(index)
+        elif token in first:
+            repeated.append((first[token], index))
+        else:
+            first[token] = index
+    marked = marked_absolute = marks = None
+    if t2d is not None:
+        marks = sum(map(bool, t2d))
+        limit = len(t2d)
+        marked = sum(0 <= e + i < limit and t2d[e + i] != 0 for i, e in enumerate(entries))
+        marked_absolute = sum(0 <= e < limit and t2d[e] != 0 for e in entries)
+    return Mapping(entries, size, tuple(outside), tuple(repeated), marked, marked_absolute, marks)
