@@ -8,7 +8,7 @@ from typing import Any
 
 from eaglecfg.checkpoint.facts import FileProblem
 from eaglecfg.checkpoint.fault import FileFault, legible, listed
-from eaglecfg.checkpoint.limits import MAX_INDEX_BYTES, MAX_TENSORS
+from eaglecfg.checkpoint.limits import MAX_FILES, MAX_INDEX_BYTES, MAX_TENSORS
 from eaglecfg.checkpoint.regular import read_small
 from eaglecfg.checkpoint.strictjson import JsonFault, decode, kind_of, loads, refuse_half_characters
 
@@ -67,6 +67,8 @@ def _index(data: bytes, shown: str) -> Index:
     if set(map(type, weight_map.values())) - {str}:
         name = next(name for name, file in weight_map.items() if type(file) is not str)
         raise JsonFault(f"maps {legible(name)} to {kind_of(weight_map[name])}, not to a file name", name)
+    if len(set(weight_map.values())) > MAX_FILES:
+        raise JsonFault(f"names more than {MAX_FILES:,} files", "weight_map")
     problems = [*_unsafe(weight_map, shown), *_twice(repeated, weight_map, shown)]
     metadata = top.get("metadata")
     total = metadata.get("total_size") if isinstance(metadata, dict) else None

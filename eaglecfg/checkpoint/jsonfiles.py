@@ -89,8 +89,9 @@ def read_side_file(folder: str, shown: str, name: str) -> tuple[Mapping[str, Any
         return None, [fault.problem]
     except JsonFault as fault:
         help = "repair the file, or remove it"
+        needed = name == TRAINING  # it alone says what the draft was trained on
         return None, [
-            FileProblem("side-file-malformed", file, f"{file} {fault.message}", help, True, fault.place)
+            FileProblem("side-file-malformed", file, f"{file} {fault.message}", help, needed, fault.place)
         ]
     return raw, [_repeated(file, item) for item in repeated]
 

@@ -30,6 +30,9 @@ MAX_HEADER_BYTES_TOTAL = 64_000_000
 MAX_TENSORS = 500_000
 """Tensors of one checkpoint. The largest mixtures of experts, with separate scales, have about 210,000."""
 
+MAX_FILES = 5_000
+"""Files that one index names. Checkpoints of a terabyte have 200 to 300."""
+
 MAX_RANK = 64
 """Dimensions of one tensor. Models use up to 5."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,21 +79,12 @@ def _parse(data: bytes, header: Header) -> dict[str, Any]:
                 f"has a header that begins with {data[:8]!r} at byte 8, not with {{", "byte 8", str(data[:8])
             )
         header.add("odd-header", "has white space before its header at byte 8", key="byte 8")
-    repeated: list[tuple[str, bool]] = []
+    repeated: list[tuple[str, str]] = []
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) != len(pairs):
-            # Only the outermost object holds objects, apart from hostile files, which fail in any case.
-            tensors = any(isinstance(value, dict) for _, value in pairs)
-            metadata = all(isinstance(value, str) for _, value in pairs)
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen and metadata:
-                    header.add("odd-header", f"has {legible(key)} twice in its {METADATA}", key=METADATA)
-                elif key in seen:
-                    repeated.append((key, tensors and key != METADATA))
-                seen.add(key)
+            repeated.extend(_repeated(pairs))
         return out
 
     try:
@@ -105,25 +96,45 @@ def _parse(data: bytes, header: Header) -> dict[str, Any]:
         raise _Malformed(f"has a header that {fault.message}", fault.place) from None
     if not isinstance(top, dict):
         raise _Malformed(f"has a header that is {kind_of(top)}, not an object", "byte 8")
-    _refuse_repeated(repeated)
+    _judge_repeated(repeated, header)
     return top
 
 
 def _bound(data: bytes) -> None:
     """Refuse headers that are cheap to write and dear to parse, before they are parsed."""
-    if data.count(b'"') > 12 * MAX_TENSORS // 2 or data.count(b"[") + data.count(b"{") > 2 * MAX_TENSORS:
+    if data.count(b'"') > 10 * MAX_TENSORS or data.count(b"[") + data.count(b"{") > 3 * MAX_TENSORS:
         raise _Malformed(f"has a header with more parts than {MAX_TENSORS:,} tensors need")
 
 
-def _refuse_repeated(repeated: list[tuple[str, bool]]) -> None:
-    names = [key for key, tensor in repeated if tensor]
-    if names:
+def _repeated(pairs: list[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Keys that stand twice in one object, with what they are, as told by the values around them."""
+    kind = "field"
+    if any(isinstance(value, dict) for _, value in pairs):
+        kind = "tensor"  # only the outermost object holds objects
+    elif all(isinstance(value, str) for _, value in pairs):
+        kind = METADATA
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            yield key, "field" if key == METADATA else kind
+        seen.add(key)
+
+
+def _judge_repeated(repeated: list[tuple[str, str]], header: Header) -> None:
+    """Readers take either of two entries of one name, so that is refused; they all pass over metadata."""
+    tensors = [key for key, kind in repeated if kind == "tensor"]
+    fields = [key for key, kind in repeated if kind == "field"]
+    if tensors:
+        name = legible(tensors[0])
         raise _Malformed(
-            f"names {listed(names)} twice in its header", names[0], "named twice", "duplicate-tensor"
+            f"names {listed(tensors)} twice in its header", name, "named twice", "duplicate-tensor"
         )
+    if fields:
+        key = legible(fields[0])
+        raise _Malformed(f"has {key} twice in one object of its header", key, "named twice")
     if repeated:
-        key = repeated[0][0]
-        raise _Malformed(f"has {legible(key)} twice in one object of its header", key, "named twice")
+        keys = listed([key for key, _ in repeated])
+        header.add("odd-header", f"has {keys} twice in its {METADATA}", key=METADATA)
 
 
 def _entries(top: Mapping[str, Any], header: Header) -> dict[str, Entry]:
@@ -214,13 +225,12 @@ def _check_metadata(value: Any, header: Header) -> None:
 def _note_oddities(
     header: Header, entries: Mapping[str, Entry], unknown: Mapping[str, str], extra: list[str]
 ) -> None:
-    for dtype, name in unknown.items():
+    if unknown:
+        name = next(iter(unknown.values()))
+        dtypes = listed(list(unknown))
+        message = f"holds {legible(name)} in {dtypes}, a dtype that is not known here"
         header.add(
-            "unknown-dtype",
-            f"holds {legible(name)} in {legible(dtype)}, a dtype that is not known here",
-            help="its size is not checked",
-            key=name,
-            text=legible(dtype),
+            "unknown-dtype", message, help="sizes in it are not checked", key=legible(name), text=dtypes
         )
     if extra:
         header.add("odd-header", f"has unknown fields in the entry of {listed(extra)}", key=extra[0])

@@ -1,0 +1,35 @@
+"""What the config names cannot be read here, so that nothing in it was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.files.problems import checkpoints, finding, of_kinds
+from eaglecfg.rules.model import Item, NotChecked, Rule, Severity, Today
+
+UNREAD = ("not-local", "missing-folder", "unreadable", "not-supported")
+
+
+def check(context: Context) -> Iterator[Item]:
+    """A checkpoint must be a folder of this machine that can be read; what is not never passes."""
+    for side, facts in checkpoints(context):
+        if problems := of_kinds(facts, "not-a-folder"):
+            yield finding(context, side, problems, why="engines take a folder or a hub id here")
+        for problem in of_kinds(facts, *UNREAD)[:3]:
+            yield NotChecked(_reason(side, problem.message, problem.help), incomplete=True)
+        for problem in of_kinds(facts, "unknown-dtype")[:3]:
+            yield NotChecked(_reason(side, problem.message, problem.help))
+
+
+def _reason(side: str, message: str, help: str) -> str:
+    return f"{side}.checkpoint: {message}" + (f"; {help}" if help else "")
+
+
+RULE = Rule(
+    id="EC801",
+    slug="checkpoint-unread",
+    severity=Severity.ERROR,
+    today=Today.REFUSED,
+    check=check,
+)

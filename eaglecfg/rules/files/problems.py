@@ -1,0 +1,90 @@
+"""From problems that the loader found to findings: one finding per checkpoint and rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from eaglecfg.checkpoint.facts import CheckpointFacts, FileProblem
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Evidence, Finding, NotApplicable, Severity, Today
+
+Side = Literal["target", "draft"]
+SHOWN = 3
+"""Files that one finding shows; the others are counted."""
+
+SIDE_FILES = (
+    "generation_config.json",
+    "tokenizer_config.json",
+    "eaglecfg-training.json",
+    "hf_quant_config.json",
+)
+
+
+def checkpoints(context: Context) -> Iterator[tuple[Side, CheckpointFacts]]:
+    """The checkpoints that the deployment loads; the draft only where speculation is on."""
+    if context.target is not None:
+        yield "target", context.target
+    if context.draft is not None and context.speculates:
+        yield "draft", context.draft
+
+
+def weighted(context: Context) -> Iterator[tuple[Side, CheckpointFacts]]:
+    """The checkpoints whose weight files are loaded: a load format of dummy leaves them alone."""
+    for side, facts in checkpoints(context):
+        load_format = context.argument("load_format")
+        if side == "draft":
+            load_format = context.argument("speculative_draft_load_format") or load_format
+        if load_format != "dummy":
+            yield side, facts
+
+
+def of_kinds(facts: CheckpointFacts, *kinds: str) -> list[FileProblem]:
+    """The problems of these kinds, in the order in which they were found."""
+    return [problem for problem in facts.problems if problem.kind in kinds]
+
+
+def findings(
+    context: Context,
+    *kinds: str,
+    why: str,
+    severity: Severity | None = None,
+    today: Today | None = None,
+) -> Iterator[Finding | NotApplicable]:
+    """A finding for every loaded checkpoint whose weight files have problems of ``kinds``."""
+    sides = list(weighted(context))
+    for side, facts in sides:
+        problems = of_kinds(facts, *kinds)
+        if problems:
+            yield finding(context, side, problems, why=why, severity=severity, today=today)
+    if not sides:
+        yield NotApplicable()
+
+
+def finding(
+    context: Context,
+    side: Side,
+    problems: Sequence[FileProblem],
+    *,
+    why: str,
+    severity: Severity | None = None,
+    today: Today | None = None,
+) -> Finding:
+    """One finding about ``problems`` of one checkpoint, at the line that names it."""
+    first, more = problems[0], len(problems) - 1
+    others = f", and {more:,} more file{'s' * (more > 1)} like it" if more else ""
+    evidence = [
+        Evidence(problem.file, problem.key or "file", problem.text or problem.kind)
+        for problem in problems[:SHOWN]
+    ]
+    return Finding(
+        f"{first.message}{others}",
+        context.where(side, "checkpoint"),
+        severity=severity,
+        today=today,
+        why=why,
+        help=first.help,
+        evidence=tuple(evidence),
+        values={"checkpoint": side, "file": first.file, "problems": len(problems)},
+        incomplete=any(problem.incomplete for problem in problems),
+    )
