@@ -184,7 +184,7 @@ class ConfigFile(StrictModel):
     """A whole eaglecfg.yaml."""
 
     version: FormatVersion = Field(description="Version of this file format.")
-    engine: Engine = Field(description="The engine that will run the deployments.")
+    engine: Engine = Field(description="The engine that runs the deployments.")
     defaults: dict[str, Any] = Field(
         default={},
         description="Merged under every deployment: mappings key by key, lists and values as a whole.",

@@ -69,6 +69,13 @@ def load_deployment(
     return LoadedDeployment(name, accepted.model, merged.origin, frozenset(accepted.removed)), problems
 
 
+def is_text(path: KeyPath) -> bool:
+    """Whether a scalar at the document path ``path`` of a config means its spelling."""
+    if path[:1] == ("defaults",):
+        return takes_text(Deployment, path[1:])
+    return takes_text(ConfigFile, path)
+
+
 def canonical_key(path: KeyPath, key: str) -> str:
     """The one spelling of a key: server flags without dashes, NCCL variables in lower case without prefix."""
     if path == ("server",):

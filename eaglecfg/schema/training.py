@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
+from eaglecfg.schema.accept import accept
 from eaglecfg.schema.base import StrictModel
+from eaglecfg.schema.wording import sentence_of
 
 
 class TrainingRecord(StrictModel):
     """What a trainer knows about a draft and no other file tells. Unknown keys are fine."""
 
-    model_config = ConfigDict(strict=False, extra="allow", frozen=True)
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
     version: int = Field(description="Version of this record format; 1.")
-    boundaries: tuple[int, ...] = Field(
+    boundaries: Annotated[tuple[Annotated[int, Field(strict=True)], ...], Field(strict=False)] = Field(
         description="Boundaries captured in training, in the order of fc's column blocks."
     )
     ttt_steps: int | None = Field(default=None, description="Steps of training-time test.")
@@ -27,9 +29,7 @@ class TrainingRecord(StrictModel):
 
 def read_training(raw: Mapping[str, Any]) -> tuple[TrainingRecord | None, str]:
     """The record, or None and one sentence saying what is wrong with it."""
-    try:
-        return TrainingRecord.model_validate(dict(raw)), ""
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the record"
-        return None, f"{key}: {first['msg'].lower()}"
+    accepted = accept(TrainingRecord, dict(raw))
+    if not accepted.refusals:
+        return accepted.model, ""
+    return None, sentence_of(accepted.refusals[0], "the record")

@@ -20,6 +20,7 @@ _TAKES = {
     "string_type": "text",
     "bool_type": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "a mapping",
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
@@ -68,6 +69,15 @@ def problem_of(
     return SchemaProblem("wrong-type", at, message, _wrong_type_help(model, refusal, takes))
 
 
+def sentence_of(refusal: Refusal, whole: str) -> str:
+    """One refusal as a sentence, for data that has no places in a file of ours. ``whole`` names the data."""
+    if refusal.reason == "missing":
+        return f"{show_path(refusal.path[:-1]) or whole} needs the key {refusal.path[-1]}"
+    return (
+        f"{show_path(refusal.path) or whole} takes {_takes(refusal)}, not {shown_value(refusal.value, None)}"
+    )
+
+
 def _takes(refusal: Refusal) -> str:
     if refusal.reason == "literal_error":
         # The context lists the choices in quotes.
@@ -88,6 +98,8 @@ def shown_value(value: Any, place: Place | None) -> str:
     if isinstance(value, dict):
         return "a mapping"
     text = place.text if place is not None and place.text is not None else str(value)
+    if isinstance(value, bool) and place is None:
+        text = text.lower()
     text = f"{text[:_SHOWN]}..." if len(text) > _SHOWN else text
     if isinstance(value, str):
         return f'the text "{text}"'

@@ -1,0 +1,85 @@
+"""A setting that is given twice: by two spellings of its key, or in two blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, Rule, Severity, Today
+from eaglecfg.rules.schema.problems import finding_of
+from eaglecfg.source.span import KeyPath, show_path
+
+_WHY = "which of the two wins depends on the order of flags or on the program that reads them"
+
+
+def check(context: Context) -> Iterator[Item]:
+    """One place per setting, even where both say the same: the next edit would change only one of them."""
+    assert context.deployment is not None
+    # What defaults: gives twice belongs to no deployment; the first one reports it.
+    first = context.config.deployments[:1] == (context.deployment,)
+    for problem in context.config.problems:
+        if problem.kind != "same-setting":
+            continue
+        if problem.deployment == context.deployment.name or (problem.deployment is None and first):
+            yield finding_of(problem, _WHY)
+    seen: dict[str, KeyPath] = {}
+    for setting, path in _given(context):
+        if setting not in seen:
+            seen[setting] = path
+            continue
+        earlier = context.where(*seen[setting])
+        now = context.where(*path)
+        yield Finding(
+            f"{_spelled(seen[setting], earlier)} and {_spelled(path, now)} are the same setting, given twice",
+            path=now,
+            at_key=True,
+            why=_WHY,
+            help="keep one of the two",
+            related=((earlier, "first given here"),),
+        )
+
+
+def _spelled(path: KeyPath, document_path: KeyPath) -> str:
+    """The key with its block, as the file spells it."""
+    return show_path((*path[:-1], document_path[-1]))
+
+
+def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
+    """Every setting of the deployment under one name per setting, with its path inside the deployment."""
+    model = context.model
+    yield "model_path", ("target", "checkpoint")
+    if model.target.revision is not None:
+        yield "revision", ("target", "revision")
+    if model.draft is not None:
+        yield "speculative_draft_model_path", ("draft", "checkpoint")
+        if model.draft.revision is not None:
+            yield "speculative_draft_model_revision", ("draft", "revision")
+    for name in sorted(model.parallel.model_fields_set):
+        yield name, ("parallel", name)
+    if model.speculative == "off":
+        yield "speculative_algorithm", ("speculative",)
+    elif model.speculative is not None:
+        for name in sorted(model.speculative.model_fields_set):
+            yield f"speculative_{name}", ("speculative", name)
+    aliases = _aliases(context)
+    for name in model.server:
+        yield aliases.get(name, name), ("server", name)
+    for name in model.nccl:
+        yield f"env NCCL_{name.upper()}", ("nccl", name)
+    for name in model.env:
+        yield f"env {name}", ("env", name)
+
+
+def _aliases(context: Context) -> Mapping[str, str]:
+    """Other spellings of a server flag -> its name, as this engine version has them."""
+    flags = context.engine.flags.values() if context.engine is not None else ()
+    return {alias.lstrip("-").replace("-", "_"): flag.name for flag in flags for alias in flag.aliases}
+
+
+RULE = Rule(
+    id="EC104",
+    slug="same-setting-twice",
+    severity=Severity.ERROR,
+    today=Today.IGNORED,
+    check=check,
+)

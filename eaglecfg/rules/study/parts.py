@@ -1,0 +1,69 @@
+"""What the rules about study files share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eaglecfg.rules.context import Context
+from eaglecfg.schema.loaded import LoadedDeployment
+from eaglecfg.schema.study import StudyFile
+from eaglecfg.source.span import KeyPath
+
+SECTIONS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env")
+"""Blocks of a deployment that change what is launched. The others only declare."""
+
+WHOLE_BLOCKS = ("speculative", "draft")
+"""Blocks that one key of the space may choose as a whole."""
+
+RANGE_KEYS = frozenset(("low", "high", "step", "log"))
+
+UNSET = "unset"
+"""A choice that leaves the key out."""
+
+
+def study_model(context: Context) -> StudyFile | None:
+    """The typed study, None where the schema refuses what it cannot do without."""
+    return context.study.model if context.study is not None else None
+
+
+def resolved(context: Context, spelled: str) -> Path:
+    """A path as a study file spells it, relative to that file."""
+    return Path(context.config.document.folder) / spelled
+
+
+def deployment_of(context: Context) -> LoadedDeployment | None:
+    """The deployment that the study tunes, where its config has it."""
+    study = study_model(context)
+    if study is None or context.study_config is None:
+        return None
+    named = (each for each in context.study_config.deployments if each.name == study.deployment)
+    return next(named, None)
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Block and name of a space key, spelled canonically: ``nccl.NCCL_PROTO`` is ``("nccl", "proto")``.
+
+    The name is empty where the key is a block.
+    """
+    section, _, name = key.partition(".")
+    if section == "nccl":
+        name = name.lower().replace("-", "_").removeprefix("nccl_")
+    elif section in ("server", "parallel", "speculative"):
+        name = name.lstrip("-").replace("-", "_")
+    return section, name
+
+
+def entries(key: str, value: Any) -> Iterator[tuple[KeyPath, Any]]:
+    """The choices of one key of the space with their document paths; a single value is one choice."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield ("space", key, index), item
+    else:
+        yield ("space", key), value
+
+
+def is_range(value: Any) -> bool:
+    """Whether a mapping is meant as a range: it has a bound."""
+    return isinstance(value, dict) and bool({"low", "high"} & set(value))
