@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from eaglecfg.rules.model import Rule
 from eaglecfg.rules.arguments import (
+    ec301_flag_unknown,
     ec302_draft_tokens_rewritten,
+    ec303_flag_type,
+    ec304_flag_choice,
     ec305_steps_missing,
     ec306_topk_missing,
     ec307_draft_tokens_missing,
@@ -27,11 +31,15 @@ from eaglecfg.rules.arguments import (
     ec325_graph_batch,
     ec326_token_map,
     ec327_multi_layer,
+    ec328_flag_deprecated,
+    ec329_installed_versions,
 )
-from eaglecfg.rules.model import Rule
 
 RULES: tuple[Rule, ...] = (
+    ec301_flag_unknown.RULE,
     ec302_draft_tokens_rewritten.RULE,
+    ec303_flag_type.RULE,
+    ec304_flag_choice.RULE,
     ec305_steps_missing.RULE,
     ec306_topk_missing.RULE,
     ec307_draft_tokens_missing.RULE,
@@ -55,4 +63,6 @@ RULES: tuple[Rule, ...] = (
     ec325_graph_batch.RULE,
     ec326_token_map.RULE,
     ec327_multi_layer.RULE,
+    ec328_flag_deprecated.RULE,
+    ec329_installed_versions.RULE,
 )

@@ -22,16 +22,16 @@ def check(ctx: Context) -> Iterator[Item]:
 
 def _cuda(ctx: Context, cuda: str | None) -> Iterator[Item]:
     assert ctx.engine is not None
-    least = ctx.engine.values.get("least_cuda")
+    fact = ctx.engine.values.get("least_cuda")
     major = (cuda or "").partition(".")[0]
-    if least is None or not major.isdigit() or int(major) >= least:
+    if fact is None or not major.isdigit() or int(major) >= fact["major"]:
         return
-    last = ctx.engine.values.get("last_before_least_cuda")
+    least, last = fact["major"], fact["last_before"]
     yield Finding(
         f"sglang {ctx.engine.version} needs CUDA {least} or later, but hardware.cuda is {cuda}",
         path=ctx.where("hardware", "cuda"),
         why="its wheels bring kernels and a torch built for that CUDA; they do not load on an older one",
-        help=f"update the driver and CUDA to {least}" + (f", or run sglang {last} or earlier" if last else ""),
+        help=f"update the driver and CUDA to {least}" + f", or run sglang {last}, the last with builds for older ones",
         evidence=_pin(ctx, "least_cuda", f"CUDA {least}"),
         values={"cuda": cuda, "least": least},
     )
