@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.rules.architecture.algorithms import known_algorithms
 from eaglecfg.rules.architecture.drafts import algorithm, engine_label, mark_lines, marks
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
@@ -12,8 +13,8 @@ from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 SINGLE_STATE = ("EAGLE", "NEXTN")
 """Algorithms that hand the draft one final state of the target instead of the captured ones."""
 
-NO_STATE = ("STANDALONE",)
-"""Algorithms that run the draft as a language model of its own."""
+OWN_DRAFTS = ("STANDALONE", "DFLASH", "DSPARK", "UNO", "FROZEN_KV_MTP")
+"""Algorithms that take drafts of another kind, which do not read states as EAGLE-3 drafts do."""
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -22,9 +23,12 @@ def check(context: Context) -> Iterator[Item]:
     assert context.engine is not None
     assert draft is not None
     assert draft.config is not None
-    if chosen is None or chosen.upper() not in (*SINGLE_STATE, *NO_STATE):
+    if chosen is None or chosen.upper() not in (*SINGLE_STATE, *OWN_DRAFTS):
         return
     name = draft.config.architecture
+    known, _ = known_algorithms(context.engine)
+    if chosen.upper() not in known:
+        return
     if name not in context.engine.drafts and not marks(draft):
         return
     silent = chosen.upper() in SINGLE_STATE
@@ -33,12 +37,11 @@ def check(context: Context) -> Iterator[Item]:
         f"the draft is an EAGLE-3 draft ({name}), which needs algorithm EAGLE3, but the algorithm is "
         f"{chosen}",
         path=path,
-        today=Today.SILENT if silent else Today.CRASH_AT_FIRST_REQUEST,
+        today=Today.SILENT if silent else None,
         why=f"{engine_label(context)} then hands the draft one final state of its own width, skips fc and "
         "says nothing: the accept length is 1.00"
         if silent
-        else "the draft is run as a language model of its own and never gets the captured states that it "
-        "reads",
+        else f"{chosen} takes drafts of another kind, and does not hand this one the captured states",
         help="set speculative.algorithm to EAGLE3",
         evidence=(config_line(draft.config, "architectures", "EAGLE-3 draft class"), *mark_lines(draft)),
         values={"algorithm": chosen, "draft_architecture": name},

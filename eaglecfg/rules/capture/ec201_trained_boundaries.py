@@ -108,8 +108,8 @@ def _help(context: Context, trained: tuple[int, ...]) -> str:
     others = versions_capturing(context, found.ids, n, trained)
     if others:
         parts.append(f"or keep the files and run sglang {others}, which captures {spelled(trained)} for them")
-    if context.argument("json_model_override_args") is None and fitting is not None:
-        parts.append("json_model_override_args is no way out: it changes the target's config as well")
+    if fitting is not None:
+        parts.append("json_model_override_args would reach the target's config as well as the draft's")
     return "; ".join(parts)
 
 

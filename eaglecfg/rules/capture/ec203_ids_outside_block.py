@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.rules.capture.elsewhere import ids_for
 from eaglecfg.rules.capture.ids import (
     BLOCK,
     KEY,
@@ -15,6 +16,7 @@ from eaglecfg.rules.capture.ids import (
     ids_path,
     in_block,
     key_line,
+    layers,
     spelled,
     target_config,
 )
@@ -24,7 +26,8 @@ from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 
 def check(context: Context) -> Iterator[Item]:
-    """Where only the top level lists ids, say what the engine captures instead and whether that does harm."""
+    """Where only the top level lists ids, say what the engine captures instead and whether that does
+    harm."""
     draft, found = draft_config(context), context.boundaries
     assert found is not None
     top = at_top(draft)
@@ -52,7 +55,7 @@ def check(context: Context) -> Iterator[Item]:
         today=Today.IGNORED if harmless else Today.SILENT,
         why="other engines read this list at the top level, SGLang only inside eagle_config, and it says "
         "nothing",
-        help=f'move the list into "{BLOCK}": {{"{KEY}": [...]}}, as layer outputs where SGLang adds 1',
+        help=_help(context, trained),
         evidence=(
             key_line(draft, top, "not read"),
             depth_line(target_config(context), "depth of the target"),
@@ -64,6 +67,16 @@ def check(context: Context) -> Iterator[Item]:
             "trained_boundaries": list(trained) if trained is not None else None,
         },
     )
+
+
+def _help(context: Context, trained: tuple[int, ...] | None) -> str:
+    """Where to put the list; its numbers where the trained boundaries are known."""
+    n = layers(context)
+    fitting = ids_for(context, n, trained) if trained is not None and n is not None else None
+    numbers, mind = (
+        ("[...]", ", as layer outputs where SGLang adds 1") if fitting is None else (spelled(fitting[0]), "")
+    )
+    return f'move the list into "{BLOCK}": {{"{KEY}": {numbers}}}{mind}'
 
 
 RULE = Rule(

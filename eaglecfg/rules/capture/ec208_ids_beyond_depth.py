@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.rules.capture.elsewhere import ids_for
 from eaglecfg.rules.capture.ids import engine_label, layers, spelled
 from eaglecfg.rules.capture.reach import FOLLOWS, NEEDS, finding, reason
 from eaglecfg.rules.context import Context
@@ -18,16 +19,25 @@ def check(context: Context) -> Iterator[Item]:
         return
     pairs = zip(found.ids, found.shifted, strict=True)
     far = [f"id {i} means boundary {boundary}" for i, boundary in pairs if boundary > n]
-    boundary_form = max(found.ids) == n
     yield finding(
         context,
-        f"{', '.join(far)} in {engine_label(context)}, but the target has {n} layers: "
-        f"{len(found.captured)} of {len(found.ids)} states of {spelled(found.ids)} are captured",
+        f"{', '.join(far)} in {engine_label(context)}, but the target has {n} layers; "
+        f"capture ids are {spelled(found.ids)}",
         "a layer that is not there is never captured, so fewer states arrive than fc was built for",
-        "these ids count boundaries (the largest is the number of layers); write each one lower"
-        if boundary_form
-        else f"list layers from 0 to {n - 1}, as in training, or pair the draft with its own target",
+        _help(context, found.ids, n),
     )
+
+
+def _help(context: Context, ids: tuple[int, ...], n: int) -> str:
+    """Ids that end with the number of layers count boundaries; say how to write them for this version."""
+    if max(ids) != n:
+        return f"list layers from 0 to {n - 1}, as in training, or pair the draft with its own target"
+    wanted = context.trained or tuple(sorted(ids))
+    fitting = ids_for(context, n, wanted)
+    meant = f"these ids count boundaries, as the largest is the number of layers; {spelled(wanted)}"
+    if fitting is None:
+        return f"{meant} is out of reach of this version whatever the ids are"
+    return f"{meant} is written {spelled(fitting[0])} for this version"
 
 
 RULE = Rule(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.rules.capture.ids import engine_label, layers, target_config
 from eaglecfg.rules.capture.reach import FOLLOWS, NEEDS, finding, reason
 from eaglecfg.rules.context import Context
@@ -20,11 +21,17 @@ def check(context: Context) -> Iterator[Item]:
     yield finding(
         context,
         f"id {last} means boundary {n}, the output of the last of {n} layers, which "
-        f"{engine_label(context)} does not capture for {target_config(context).architecture}: "
-        f"{len(found.captured)} of {len(found.ids)} states arrive",
+        f"{engine_label(context)} does not capture for {target_config(context).architecture}"
+        f"{_arriving(found)}",
         "states are taken on the way into a layer, and no layer follows the last",
         f"use a draft that was trained on boundaries up to {n - 1}",
     )
+
+
+def _arriving(found: Boundaries) -> str:
+    if found.outcome != "short":
+        return ""
+    return f": {len(found.captured)} of {len(found.shifted)} states arrive"
 
 
 RULE = Rule(

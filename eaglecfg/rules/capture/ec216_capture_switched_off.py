@@ -20,8 +20,11 @@ def check(context: Context) -> Iterator[Item]:
     draft, fc = draft_config(context), fusion(context)
     width = target_config(context).integer("hidden_size")
     block = draft.raw.get(BLOCK)
+    assert context.engine is not None
     if not isinstance(block, dict) or block.get(KEY, True) or fc is None or not width:
         return
+    if not context.engine.values["capture_honours_use_aux"]:
+        return  # this version captures all the same
     if len(fc.shape) != 2 or fc.shape[1] < 2 * width:
         return
     states, hidden = fc.shape[1] // width, draft.integer("hidden_size")

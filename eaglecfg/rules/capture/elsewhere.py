@@ -23,7 +23,8 @@ def captures_of(context: Context, ids: Ids | None, n: int) -> dict[str, Ids | No
 
 
 def versions_capturing(context: Context, ids: Ids | None, n: int, wanted: Sequence[int]) -> str:
-    """The versions that capture ``wanted`` for ``ids``, in words (``0.5.9 to 0.5.12``); empty without any."""
+    """The versions that capture ``wanted`` for ``ids``, in words (``0.5.9 to 0.5.12``); empty without
+    any."""
     captures = captures_of(context, ids, n)
     return in_words(list(captures), [version for version, got in captures.items() if got == tuple(wanted)])
 
@@ -31,8 +32,8 @@ def versions_capturing(context: Context, ids: Ids | None, n: int, wanted: Sequen
 def ids_for(context: Context, n: int, wanted: Sequence[int]) -> tuple[Ids, str] | None:
     """Ids that make this version capture ``wanted``, and in which versions they do, in words.
 
-    Of the two conventions (ids count layer outputs, or boundaries) the one that holds in more versions wins:
-    a file that means the same everywhere survives an upgrade. None when neither works here.
+    Of the two conventions (ids count layer outputs, or boundaries) the one that holds in more versions
+    wins: a file that means the same everywhere survives an upgrade. None when neither works here.
     """
     assert context.engine is not None
     best: tuple[int, Ids, str] | None = None

@@ -63,17 +63,21 @@ def counted(count: int, noun: str) -> str:
 
 
 def draft_config(context: Context) -> ModelConfig:
-    """The draft's config.json; only for rules that need it."""
+    """The draft's config.json as the engine sees it, overrides included; only for rules that need it."""
     assert context.draft is not None
     assert context.draft.config is not None
-    return context.draft.config
+    return _as_seen(context, context.draft.config)
 
 
 def target_config(context: Context) -> ModelConfig:
-    """The target's config.json; only for rules that need it."""
+    """The target's config.json as the engine sees it, overrides included; only for rules that need it."""
     assert context.target is not None
     assert context.target.config is not None
-    return context.target.config
+    return _as_seen(context, context.target.config)
+
+
+def _as_seen(context: Context, config: ModelConfig) -> ModelConfig:
+    return context.resolution.overridden(config) if context.resolution is not None else config
 
 
 def layers(context: Context) -> int | None:
