@@ -65,7 +65,7 @@ def _given(ids: Any) -> CaptureRequest:
         None,
         "eagle_config",
         broken=True,
-        reason=f"{CONFIG_KEY}.{IDS_KEY} is no list of whole numbers, and the target's setter cannot add to it",
+        reason=f"{CONFIG_KEY}.{IDS_KEY} is no list of whole numbers: the target's setter fails on it",
     )
 
 
