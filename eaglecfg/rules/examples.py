@@ -12,8 +12,8 @@ optional but ``title``:
   removes), ``values`` (name to a list or a recipe, null removes), ``shards`` (number of weight files).
   ``draft.training``: the content of eaglecfg-training.json.
 - ``study``: patch of a small study file, written as study.yaml and checked too; ``study_text``: its text.
-- ``files``: path to text, written last. ``copy``: path to path. ``remove``: paths to delete. ``truncate``: path
-  to bytes kept.
+- ``files``: path to text, written last. ``copy``: path to path. ``remove``: paths to delete.
+  ``truncate``: path to bytes kept.
 - ``expect``: text, or list of texts, that the rule's findings must contain.
 
 In a patch null removes the key and ``<null>`` stands for null. YAML reads a bare ``off`` as false: quote it.

@@ -1,0 +1,181 @@
+"""``python -m benchmarks.checkpoint``: time and memory of ``eaglecfg validate`` on a sparse checkpoint of a terabyte.
+
+256 files, 150,000 tensors, about 45 MB on disk. The page cache is dropped before a cold run, where the system permits it;
+otherwise the runs are called warm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.process import Run, eaglecfg, median, run, table
+from eaglecfg.checkpoint.sketch import size_of, write_checkpoint
+
+BAR_SECONDS, BAR_MIB = 1.0, 512
+SHARDS, LAYERS, EXPERTS = 256, 61, 415
+HIDDEN, VOCABULARY, DRAFT_VOCABULARY, HEADS = 7168, 163840, 32000, 64
+REPEATS = 5
+
+Tensors = dict[str, tuple[str, list[int]]]
+
+COMMON: dict[str, Any] = {
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "hidden_act": "silu",
+    "hidden_size": HIDDEN,
+    "intermediate_size": 18432,
+    "max_position_embeddings": 131072,
+    "num_attention_heads": HEADS,
+    "num_key_value_heads": HEADS,
+    "rms_norm_eps": 1e-6,
+    "tie_word_embeddings": False,
+    "dtype": "bfloat16",
+    "vocab_size": VOCABULARY,
+}
+TARGET = {
+    **COMMON,
+    "architectures": ["DeepseekV3ForCausalLM"],
+    "model_type": "deepseek_v3",
+    "num_hidden_layers": LAYERS,
+    "n_routed_experts": EXPERTS,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 2048,
+    "first_k_dense_replace": 1,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+}
+DRAFT = {
+    **COMMON,
+    "architectures": ["LlamaForCausalLMEagle3"],
+    "model_type": "llama",
+    "num_hidden_layers": 1,
+    "head_dim": 128,
+    "draft_vocab_size": DRAFT_VOCABULARY,
+    "eagle_config": {"eagle_aux_hidden_state_layer_ids": [2, 29, 57], "use_aux_hidden_state": True},
+}
+CONFIG = """\
+version: 1
+engine: {name: sglang, version: 0.5.12}
+deployments:
+  chat:
+    target: {checkpoint: target}
+    draft: {checkpoint: draft}
+    capture: {trained_boundaries: [3, 30, 58]}
+    parallel: {tp_size: 8}
+    speculative: {algorithm: EAGLE3, num_steps: 2, eagle_topk: 1, num_draft_tokens: 3}
+    server: {max_running_requests: 48}
+"""
+
+
+def main() -> int:
+    """Build the checkpoint, measure, print. 0 when every bar holds, else 1."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, help="where to build it (default: a temporary folder)")
+    parser.add_argument("--repeats", type=int, default=REPEATS)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        tensors = target_tensors()
+        build(folder, tensors)
+        size = sum(size_of(dtype, shape) for dtype, shape in tensors.values())
+        print(
+            f"{len(tensors):,} tensors in {SHARDS} files, {size / 1e12:.2f} TB, on {os.cpu_count()} cores\n"
+        )
+        return report(folder, arguments.repeats)
+
+
+def report(folder: Path, repeats: int) -> int:
+    """Measure the default and the deep reading, and print the table."""
+    rows = [["reading", "cache", "median s", "slowest s", "bar s", "peak MiB", "bar MiB", ""]]
+    held = True
+    for label, flags in (("default", []), ("deep", ["--deep"])):
+        colds = [drop_caches() for _ in range(1)]
+        runs: list[Run] = []
+        for _ in range(repeats):
+            colds.append(drop_caches())
+            runs.append(run(eaglecfg("validate", "eaglecfg.yaml", *flags), folder))
+        middle, worst = median(runs), max(one.seconds for one in runs)
+        peak = max(one.peak_mib for one in runs)
+        good = middle.seconds <= BAR_SECONDS and peak <= BAR_MIB and middle.code == 0
+        held = held and good
+        cache = "cold" if all(colds) else "warm"
+        numbers = [f"{middle.seconds:.2f}", f"{worst:.2f}", f"{BAR_SECONDS:.2f}", f"{peak:.0f}", str(BAR_MIB)]
+        rows.append([label, cache, *numbers, "ok" if good else f"MISSED (exit {middle.code})"])
+        if middle.code != 0:
+            print(middle.output)
+    print(table(rows))
+    return 0 if held else 1
+
+
+def drop_caches() -> bool:
+    """Empty the system's file cache; False where that is not permitted."""
+    os.sync()
+    try:
+        Path("/proc/sys/vm/drop_caches").write_text("3\n", encoding="ascii")
+    except OSError:
+        return False
+    return True
+
+
+def build(folder: Path, tensors: Tensors) -> None:
+    """Write target, draft and config; nothing but headers and vocabulary maps takes space on disk."""
+    write_checkpoint(folder / "target", TARGET, tensors, shards=SHARDS)
+    step = VOCABULARY // DRAFT_VOCABULARY
+    marks = bytes(at % step == 0 and at // step < DRAFT_VOCABULARY for at in range(VOCABULARY))
+    values = {"d2t": [(step - 1) * at for at in range(DRAFT_VOCABULARY)], "t2d": marks}
+    write_checkpoint(folder / "draft", DRAFT, draft_tensors(), values)
+    (folder / "eaglecfg.yaml").write_text(CONFIG, encoding="utf-8")
+
+
+def target_tensors() -> Tensors:
+    """A mixture of experts with a scale beside every expert matrix."""
+    out: Tensors = {"model.embed_tokens.weight": ("BF16", [VOCABULARY, HIDDEN])}
+    for layer in range(LAYERS):
+        prefix = f"model.layers.{layer}."
+        for norm in ("input_layernorm", "post_attention_layernorm"):
+            out[f"{prefix}{norm}.weight"] = ("BF16", [HIDDEN])
+        out[f"{prefix}self_attn.q_a_proj.weight"] = ("BF16", [1536, HIDDEN])
+        out[f"{prefix}self_attn.o_proj.weight"] = ("BF16", [HIDDEN, HEADS * 128])
+        for expert in range(EXPERTS if layer else 0):
+            for name in ("gate_proj", "up_proj", "down_proj"):
+                shape = [HIDDEN, 2048] if name == "down_proj" else [2048, HIDDEN]
+                out[f"{prefix}mlp.experts.{expert}.{name}.weight"] = ("F8_E4M3", shape)
+                out[f"{prefix}mlp.experts.{expert}.{name}.weight_scale_inv"] = (
+                    "F32",
+                    [shape[0] // 128, shape[1] // 128],
+                )
+    out["model.norm.weight"] = ("BF16", [HIDDEN])
+    out["lm_head.weight"] = ("BF16", [VOCABULARY, HIDDEN])
+    return out
+
+
+def draft_tensors() -> Tensors:
+    """A one-layer EAGLE-3 draft of the same width."""
+    wide, inner = HEADS * 128, 18432
+    return {
+        "fc.weight": ("BF16", [HIDDEN, 3 * HIDDEN]),
+        "midlayer.input_layernorm.weight": ("BF16", [HIDDEN]),
+        "midlayer.hidden_norm.weight": ("BF16", [HIDDEN]),
+        "midlayer.post_attention_layernorm.weight": ("BF16", [HIDDEN]),
+        **{f"midlayer.self_attn.{name}_proj.weight": ("BF16", [wide, 2 * HIDDEN]) for name in "qkv"},
+        "midlayer.self_attn.o_proj.weight": ("BF16", [HIDDEN, wide]),
+        "midlayer.mlp.gate_proj.weight": ("BF16", [inner, HIDDEN]),
+        "midlayer.mlp.up_proj.weight": ("BF16", [inner, HIDDEN]),
+        "midlayer.mlp.down_proj.weight": ("BF16", [HIDDEN, inner]),
+        "norm.weight": ("BF16", [HIDDEN]),
+        "lm_head.weight": ("BF16", [DRAFT_VOCABULARY, HIDDEN]),
+        "d2t": ("I64", [DRAFT_VOCABULARY]),
+        "t2d": ("BOOL", [VOCABULARY]),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
