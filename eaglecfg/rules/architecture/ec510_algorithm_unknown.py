@@ -50,5 +50,6 @@ RULE = Rule(
     today=Today.REFUSED,
     check=check,
     needs=(Need.ENGINE,),
+    follows=("EC501",),
     research=("ALG-15",),
 )

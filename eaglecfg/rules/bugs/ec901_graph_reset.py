@@ -15,7 +15,7 @@ from eaglecfg.rules.capture.ids import (
     spelled,
     target_config,
 )
-from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.capture.reach import FOLLOWS, OUT_OF_REACH
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
@@ -78,6 +78,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
-    follows=("EC202", "EC203", *UNLOADABLE),
+    follows=("EC201", *FOLLOWS, *OUT_OF_REACH),
     research=("IDS-20",),
 )

@@ -110,6 +110,7 @@ RULE = Rule(
         "EC203",
         "EC204",
         "EC206",
+        "EC901",
         *UNLOADABLE,
     ),
     research=("IDS-06", "IDS-07", "IDS-10"),

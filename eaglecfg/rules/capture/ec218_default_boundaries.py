@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.capture.ids import (
+    at_top,
     depth_line,
     draft_config,
     engine_label,
@@ -29,6 +30,8 @@ def check(context: Context) -> Iterator[Item]:
     if found.ids is not None or found.outcome != "captured" or context.trained is not None or n is None:
         yield NotApplicable()
         return
+    if at_top(draft_config(context)) is not None:
+        return  # a rule of its own speaks of the default there
     usual = third_points(n)
     other = found.captured != usual
     tail = f", while trainers that write no ids capture {spelled(usual)}" if other else ""

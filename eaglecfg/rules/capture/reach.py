@@ -24,6 +24,9 @@ from eaglecfg.rules.versions import in_words
 Reason = Literal["default", "empty", "duplicate", "beyond", "negative", "embedding", "last"]
 
 NEEDS = (Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE)
+OUT_OF_REACH = ("EC207", "EC208", "EC209", "EC210", "EC211", "EC214", "EC215")
+"""The rules that report these reasons."""
+
 FOLLOWS = ("EC202", "EC203", *UNLOADABLE)
 
 _TODAY = {
@@ -40,6 +43,8 @@ def reason(context: Context) -> Reason | None:
     assert found is not None
     if n is None or found.outcome in ("captured", "nothing"):
         return None
+    if found.ids is None and not found.shifted:
+        return None  # the class cannot capture at all, which a rule of its own says
     if found.ids is None:
         return "default"
     if not found.ids:
