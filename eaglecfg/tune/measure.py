@@ -53,12 +53,15 @@ class Measurement:
         await self._check()
 
     async def _warm_up(self, concurrency: int) -> None:
-        """Windows of load until two in a row agree, or until enough was spent on it."""
+        """Windows of load until two in a row agree, or until enough was spent on it.
+
+        Every window has the same prompts: others would differ by their acceptance, warm or not.
+        """
         size = max(self.plan.warmup_requests, concurrency)
         speeds: list[float] = []
         sampling = self._sampling()
         for window in range(max(2, self.plan.warmup_limit)):
-            load = await run_load(self.client, self._slice(window * size, size), sampling, concurrency)
+            load = await run_load(self.client, self._slice(0, size), sampling, concurrency)
             self._keep("warmup", concurrency, window, load)
             refuse(load.exchanges, sampling)
             speeds.append(load.steady_tokens / load.steady_seconds)

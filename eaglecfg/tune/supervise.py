@@ -162,7 +162,7 @@ class Supervisor:
         begun = time.monotonic()
         self.emit("stopping", why=why)
         self.look(deep=True)
-        note = run_stop_command(self.order.stop, self.order.stop_s)
+        note = run_stop_command(self.order.stop, self.order.stop_s) if self.server is not None else ""
         ended = end_all(self.living, self.order.term_s, self.order.stop_s, before_each=self.reap)
         left = [str(process) for process in self.living()]
         new = shared_memory.entries() - self.shared_before
@@ -244,10 +244,11 @@ def main() -> int:
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signals = wake_on_signals()
     line, rest = read_order(0)
-    if not line or rest or os.getppid() != parent:
-        return 0  # The coordinator went, or changed its mind, before anything was started.
+    if not line or os.getppid() != parent:
+        return 0  # The coordinator went before it gave an order.
     supervisor = Supervisor(Order(**json.loads(line)))
-    started = supervisor.start()
+    # What came with the order can only be that it is not wanted any more.
+    started = not rest and supervisor.start()
     why = wait_for_end(supervisor, signals) if started else "it did not start"
     supervisor.stop(why)
     return 0

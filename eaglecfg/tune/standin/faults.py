@@ -115,7 +115,8 @@ class Faults:
         if self.has("slow-start"):
             time.sleep(self.amount("slow-start", 1.0))
         while self.has("no-port"):
-            time.sleep(1)
+            self.tick()
+            time.sleep(0.1)
 
     def tick(self) -> None:
         """Called a few times a second in the main thread."""

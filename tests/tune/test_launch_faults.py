@@ -1,0 +1,275 @@
+"""Every fault gets its class, its decisive lines, and a clean machine afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from conftest import EAGLE, LIMITS, PLAN, STANDIN
+
+from eaglecfg.tune.process import all_processes, carries, command_line
+from eaglecfg.tune.trial import LaunchResult, MeasurePlan, ServerCommand
+
+if TYPE_CHECKING:
+    from conftest import Launcher
+
+SHORT = replace(LIMITS, startup_s=1.5)
+WARMED = 4 + 2 * 2 * 32 + 40
+"""Tokens after which a fault falls into the first block: ready, two warm-up windows, and a little."""
+
+
+def left_of(result: LaunchResult) -> list[str]:
+    return [command_line(pid) for pid in all_processes() if carries(pid, result.marker)]
+
+
+@pytest.mark.parametrize(
+    ("fault", "failure", "words"),
+    [
+        ("flag", "flag", "unrecognized arguments: --no-such-flag"),
+        ("refuse", "flag", "ValueError: topk > 1"),
+        ("import", "import", "No module named 'flashinfer'"),
+        ("oom", "oom", "CUDA out of memory"),
+        ("memory", "oom", "Not enough memory"),
+        ("nccl", "nccl", "ncclInvalidUsage"),
+        ("cuda", "cuda", "no kernel image"),
+        ("port", "machine", "address already in use"),
+        ("disk", "machine", "No space left on device"),
+    ],
+)
+def test_exits_at_start_are_classified_by_their_log(
+    launch: Launcher, fault: str, failure: str, words: str
+) -> None:
+    result = launch("--fault", fault)
+    assert (result.outcome, result.failure) == ("failed", failure)
+    assert words in " ".join(result.lines)
+    assert "during start-up with exit status" in result.message
+    assert result.startup_s is None
+    assert result.cleanup.proven
+
+
+@pytest.mark.parametrize(
+    ("fault", "failure"),
+    [("oom-run", "oom"), ("cuda-run", "cuda"), ("nccl-run", "nccl"), ("crash", "crash")],
+)
+def test_deaths_under_load_are_noticed_within_a_second(launch: Launcher, fault: str, failure: str) -> None:
+    result = launch("--fault", f"{fault}:{WARMED}")
+    assert result.failure == failure
+    assert "under load with signal 6" in result.message
+    assert result.cleanup.proven
+    events = read_events(result)
+    assert events["stopping"]["time"] - events["exit"]["time"] < 1
+    assert result.timings["total"] < 5
+
+
+def test_a_silent_exit_is_a_crash(launch: Launcher) -> None:
+    result = launch("--fault", "no-port", "--fault", "exit:0.1")
+    assert result.failure == "crash"
+    assert "during start-up with exit status 3" in result.message
+
+
+@pytest.mark.parametrize("fault", ["no-port", "deaf", "slow-start:30", "hang:1"])
+def test_no_answer_within_the_start_up_limit(launch: Launcher, fault: str) -> None:
+    result = launch("--fault", fault, limits=SHORT)
+    assert result.failure == "startup"
+    assert "start-up limit of 1.5 s" in result.message
+    assert result.cleanup.proven
+    assert SHORT.startup_s <= result.timings["total"] < SHORT.startup_s + 3
+
+
+def test_a_slow_start_within_the_limit_is_no_fault(launch: Launcher) -> None:
+    result = launch("--fault", "slow-start:1")
+    assert result.outcome == "ok"
+    assert result.startup_s is not None
+    assert result.startup_s > 1
+
+
+def test_a_hang_in_the_warm_up_has_only_the_start_up_limit(launch: Launcher) -> None:
+    result = launch("--fault", "hang:30", limits=replace(LIMITS, startup_s=2.5, hang_floor_s=0.2))
+    assert result.failure == "startup"
+    assert "the warm-up did not end" in result.message
+
+
+@pytest.mark.parametrize("fault", ["hang", "freeze"])
+def test_silence_after_the_warm_up_is_a_hang(launch: Launcher, fault: str) -> None:
+    result = launch("--fault", f"{fault}:{WARMED}")
+    assert result.failure == "hang"
+    assert "no token for 1." in result.message
+    assert result.cleanup.proven
+    states = json.loads((Path(result.folder) / "processes.json").read_text())
+    assert [state["state"] for state in states] == ["T" if fault == "freeze" else "S"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("truncate", "of 4 tokens although ignore_eos was set"),
+        ("abort", "aborted: the request was aborted"),
+        ("garbage", "not JSON"),
+        ("reject", "HTTP 400"),
+    ],
+)
+def test_answers_that_are_not_what_was_asked_make_the_launch_invalid(
+    launch: Launcher, fault: str, words: str
+) -> None:
+    result = launch("--fault", fault)
+    assert result.failure == "output"
+    assert words in result.message
+    assert result.cleanup.proven
+
+
+@pytest.mark.parametrize("fault", ["orphan", "nameless", "stubborn"])
+def test_processes_that_hide_or_resist_are_ended(launch: Launcher, fault: str) -> None:
+    found: list[int] = []
+
+    def look(event: str, about: Any) -> None:
+        if event == "stopping":
+            found.extend(pid for pid in all_processes() if "SIGTERM, signal.SIG_IGN" in command_line(pid))
+
+    result = launch("--fault", fault, hear=look)
+    assert result.outcome == "ok"
+    assert result.cleanup.proven
+    assert result.cleanup.seconds < 5
+    ended = read_events(result)["stopped"]["ended"]
+    assert any(text.startswith("SIGKILL") for text in ended)
+    assert left_of(result) == []
+    assert not any(pid in all_processes() for pid in found)
+    assert bool(found) == (fault != "stubborn")
+
+
+def test_shared_memory_of_the_launch_is_removed_and_no_other(launch: Launcher) -> None:
+    foreign = Path(f"/dev/shm/eaglecfg-test-{os.getpid()}")
+    foreign.write_bytes(b"x")
+    try:
+        result = launch("--fault", "shared-memory")
+        removed = read_events(result)["stopped"]["shared_memory_removed"]
+        assert len(removed) == 1
+        assert removed[0].startswith("standin-")
+        assert not Path("/dev/shm", removed[0]).exists()
+        assert foreign.exists()
+        assert result.cleanup.proven
+    finally:
+        foreign.unlink()
+
+
+def test_a_launch_command_that_does_not_exist(launch: Launcher) -> None:
+    result = launch(command=ServerCommand(("/nowhere/python", "-m", "sglang.launch_server")))
+    assert result.failure == "startup"
+    assert "/nowhere/python: No such file or directory" in result.message
+    assert result.cleanup.proven
+
+
+def test_a_foreign_server_survives_a_launch_that_fails(launch: Launcher) -> None:
+    port = free_port()
+    with foreign_server(port) as foreign:
+        for fault in ("crash:60", "orphan"):
+            launch("--fault", fault)
+        assert foreign.poll() is None
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
+            pass
+
+
+def test_another_program_on_the_port_is_a_machine_failure_and_survives(
+    launch: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A lost race: the port that was chosen as free belongs to a foreign server that answers like ours.
+    port = free_port()
+    monkeypatch.setattr("eaglecfg.tune.launch.free_port", lambda: port)
+    with foreign_server(port) as foreign:
+        waiting = ServerCommand((*STANDIN, *EAGLE, "--fault", "slow-start:20"))
+        result = launch(command=waiting)
+        assert result.failure == "machine"
+        assert f"another program took port {port}" in result.message
+        assert result.cleanup.proven
+        loser = launch()
+        assert loser.failure == "machine"
+        assert foreign.poll() is None
+
+
+def test_a_stop_command_is_run_with_the_launchs_id(launch: Launcher, tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    stop = (sys.executable, "-c", f"import sys; open({str(told)!r}, 'w').write(sys.argv[1])", "{cid}")
+    good = ServerCommand((*STANDIN, *EAGLE, "--virtual-clock"), stop=stop)
+    result = launch(command=good)
+    assert result.outcome == "ok"
+    assert told.read_text() == result.marker
+    assert result.cleanup.proven
+    bad = launch(command=replace(good, stop=(sys.executable, "-c", "raise SystemExit('no such container')")))
+    assert not bad.cleanup.proven
+    assert "exited with 1: no such container" in bad.cleanup.note
+
+
+def test_a_container_prefix_without_stop_command_is_not_provable(launch: Launcher, tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    docker.chmod(0o755)
+    command = ServerCommand((str(docker), "run", *STANDIN, *EAGLE, "--virtual-clock"))
+    result = launch(command=command)
+    assert result.outcome == "ok"
+    assert not result.cleanup.proven
+    assert "docker runs the server elsewhere" in result.cleanup.note
+
+
+def test_a_killed_supervisor_takes_its_server_along(launch: Launcher) -> None:
+    def kill(event: str, about: Any) -> None:
+        if event == "block":
+            os.kill(launch.heard("started")[0]["pid"], signal.SIGKILL)
+
+    plan = MeasurePlan((1,), 50, 8, 64)
+    result = launch("--fault", "nameless", plan=plan, hear=kill)
+    assert result.failure == "machine"
+    assert "the supervisor was killed" in result.message
+    assert not result.cleanup.proven
+    assert left_of(result) == []
+    for pid in all_processes():
+        if "SIGTERM, signal.SIG_IGN" in command_line(pid):
+            # The one process that had neither marker nor supervisor: it is why clean-up is not called proven.
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_a_full_disk_ends_the_launch_and_the_server(launch: Launcher) -> None:
+    def full(event: str, about: Any) -> None:
+        if event == "block":
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        launch(hear=full)
+    assert launch.heard("stopped")[0]["proven"]
+    assert PLAN.blocks
+
+
+def read_events(result: LaunchResult) -> dict[str, dict[str, Any]]:
+    lines = (Path(result.folder) / "supervisor.jsonl").read_text().splitlines()
+    return {event["event"]: event for event in map(json.loads, lines)}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def foreign_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Another stand-in, which nobody but this test may end."""
+    server = subprocess.Popen([*STANDIN, "--port", str(port)])
+    try:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.02)
+        yield server
+    finally:
+        server.kill()
+        server.wait()
