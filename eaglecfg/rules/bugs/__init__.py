@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from eaglecfg.rules.bugs import ec901_graph_reset, ec902_residual_missing
+from eaglecfg.rules.bugs import ec901_graph_reset, ec902_residual_missing, ec903_before_all_reduce
 from eaglecfg.rules.model import Rule
 
-RULES: tuple[Rule, ...] = (ec901_graph_reset.RULE, ec902_residual_missing.RULE)
+RULES: tuple[Rule, ...] = (
+    ec901_graph_reset.RULE,
+    ec902_residual_missing.RULE,
+    ec903_before_all_reduce.RULE,
+)
