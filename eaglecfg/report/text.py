@@ -116,18 +116,27 @@ def _wrapped(lead: Line, text: str, width: int, indent: str, style: Style = "pla
 
 
 def _not_checked(skipped: tuple[Skipped, ...], width: int) -> list[Line]:
+    """What could not be decided, and why. Where a file is unread, the checks that wait for it are one line."""
     if not skipped:
         return []
     out = [line(Part(f"not checked ({len(skipped)})", "bold"))]
-    reasons: dict[tuple[str, str | None, bool], list[Skipped]] = {}
-    for skip in skipped:
-        reasons.setdefault((skip.reason, skip.deployment, skip.incomplete), []).append(skip)
-    for (reason, deployment, incomplete), group in reasons.items():
+    unread = {skip.deployment for skip in skipped if skip.incomplete}
+    waiting: dict[str | None, int] = {}
+    reasons: dict[tuple[str | None, str, bool], list[Skipped]] = {}
+    for skip in sorted(skipped, key=lambda each: not each.incomplete):
+        if skip.deployment in unread and not skip.incomplete:
+            waiting[skip.deployment] = waiting.get(skip.deployment, 0) + 1
+        else:
+            reasons.setdefault((skip.deployment, skip.reason, skip.incomplete), []).append(skip)
+    for (deployment, reason, incomplete), group in reasons.items():
         rules = ", ".join(f"{skip.rule.id} {skip.rule.slug}" for skip in group[:3])
         more = f" and {len(group) - 3} more" if len(group) > 3 else ""
         lead = line("  ", Part(deployment or group[0].document.name, "bold"), ":")
         marked = f"{reason} — incomplete" if incomplete else reason
         out += _wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
+    for deployment, count in waiting.items():
+        text = f"{_count(count, 'more check')} could not run without that"
+        out.append(line("  ", Part(deployment or "", "bold"), f": {text}"))
     return [*out, ()]
 
 
