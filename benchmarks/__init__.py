@@ -1,1 +1,1 @@
-"""Measurements that hold the promises of speed; each script prints a table and exits 1 when a bar is missed."""
+"""Measurements that hold the promises of speed: each prints a table and exits 1 when a bar is missed."""

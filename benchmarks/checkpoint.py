@@ -1,7 +1,7 @@
-"""``python -m benchmarks.checkpoint``: time and memory of ``eaglecfg validate`` on a sparse checkpoint of a terabyte.
+"""``python -m benchmarks.checkpoint``: ``eaglecfg validate`` on a sparse checkpoint of a terabyte.
 
-256 files, 150,000 tensors, about 45 MB on disk. The page cache is dropped before a cold run, where the system permits it;
-otherwise the runs are called warm.
+256 files, 150,000 tensors, about 45 MB on disk. The page cache is dropped before each run, where the system
+permits it; otherwise the runs are called warm.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmarks.process import Run, eaglecfg, median, run, table
 from eaglecfg.checkpoint.sketch import size_of, write_checkpoint
 
 BAR_SECONDS, BAR_MIB = 1.0, 512
-SHARDS, LAYERS, EXPERTS = 256, 61, 415
+SHARDS, LAYERS, EXPERTS = 256, 61, 416
 HIDDEN, VOCABULARY, DRAFT_VOCABULARY, HEADS = 7168, 163840, 32000, 64
 REPEATS = 5
 
@@ -97,7 +97,7 @@ def report(folder: Path, repeats: int) -> int:
     rows = [["reading", "cache", "median s", "slowest s", "bar s", "peak MiB", "bar MiB", ""]]
     held = True
     for label, flags in (("default", []), ("deep", ["--deep"])):
-        colds = [drop_caches() for _ in range(1)]
+        colds: list[bool] = []
         runs: list[Run] = []
         for _ in range(repeats):
             colds.append(drop_caches())

@@ -48,18 +48,10 @@ def _index(data: bytes, shown: str) -> Index:
     if data.count(b'"') > 4 * MAX_TENSORS + 1000 or data.count(b"[") + data.count(b"{") > 10_000:
         raise JsonFault(f"has more entries than {MAX_TENSORS:,}")
     text = decode(data)
-    repeated: list[tuple[str, str]] = []
-
-    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        out = dict(pairs)
-        if len(out) != len(pairs):
-            repeated.extend((key, str(value)) for key, value in pairs if out[key] is not value)
-        return out
-
-    top = loads(text, object_pairs_hook=build)
+    top = loads(text)
     if not isinstance(top, dict):
         raise JsonFault(f"holds {kind_of(top)}, not an object")
-    if "\\u" in text or "\\U" in text:
+    if "\\" in text:
         refuse_half_characters(text)
     weight_map = top.get("weight_map")
     if not isinstance(weight_map, dict):
@@ -69,7 +61,9 @@ def _index(data: bytes, shown: str) -> Index:
         raise JsonFault(f"maps {legible(name)} to {kind_of(weight_map[name])}, not to a file name", name)
     if len(set(weight_map.values())) > MAX_FILES:
         raise JsonFault(f"names more than {MAX_FILES:,} files", "weight_map")
-    problems = [*_unsafe(weight_map, shown), *_twice(repeated, weight_map, shown)]
+    problems = _unsafe(weight_map, shown)
+    if "\\" in text or text.count('"') != _quotes(top):
+        problems += _twice(text, weight_map, shown)
     metadata = top.get("metadata")
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
     return Index(shown, weight_map, total if type(total) is int else None, tuple(problems))
@@ -81,7 +75,7 @@ def plain(name: str) -> bool:
 
 
 def _unsafe(weight_map: Mapping[str, str], shown: str) -> list[FileProblem]:
-    bad = sorted({file for file in weight_map.values() if not plain(file)})
+    bad = sorted(file for file in set(weight_map.values()) if not plain(file))
     if not bad:
         return []
     message = f"{shown} names {listed(bad)}, which is not a plain file name"
@@ -89,12 +83,36 @@ def _unsafe(weight_map: Mapping[str, str], shown: str) -> list[FileProblem]:
     return [FileProblem("unsafe-path", shown, message, help, True, "weight_map", legible(bad[0]))]
 
 
-def _twice(repeated: list[tuple[str, str]], weight_map: Mapping[str, str], shown: str) -> list[FileProblem]:
+def _quotes(value: Any) -> int:
+    """Quotes in the text that ``value`` was read from, if no key stands twice and no string holds one."""
+    if isinstance(value, str):
+        return 2
+    if isinstance(value, list):
+        return sum(map(_quotes, value))
+    if not isinstance(value, dict):
+        return 0
+    if set(map(type, value.values())) == {str}:
+        return 4 * len(value)  # the weight map
+    return 2 * len(value) + sum(map(_quotes, value.values()))
+
+
+def _twice(text: str, weight_map: Mapping[str, str], shown: str) -> list[FileProblem]:
+    """Names that the map gives two files; the last one counts for every reader."""
+    repeated: list[tuple[str, str]] = []
+
+    def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        out = dict(pairs)
+        if len(out) != len(pairs):
+            repeated.extend((key, str(value)) for key, value in pairs if out[key] is not value)
+        return out
+
+    loads(text, object_pairs_hook=build)
     if not repeated:
         return []
-    names = sorted({key for key, _ in repeated})
     name, other = repeated[0]
     kept = weight_map.get(name)
     where = f": {legible(other)} and {legible(kept)}" if kept is not None and kept != other else ""
-    message = f"{shown} names {listed(names)} twice{where}"
-    return [FileProblem("duplicate-tensor", shown, message, "keep one entry per tensor", False, name)]
+    message = f"{shown} names {listed(sorted({key for key, _ in repeated}))} twice{where}"
+    return [
+        FileProblem("duplicate-tensor", shown, message, "keep one entry per tensor", False, legible(name))
+    ]

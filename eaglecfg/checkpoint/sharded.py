@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -106,27 +106,45 @@ def open_all(shards: Shards, files: Sequence[str]) -> None:
             shards.problems.extend(header.problems)
 
 
-def tensor_facts(shards: Shards) -> dict[str, TensorFact]:
-    """Every tensor of the opened files; one that is in two files is a problem, the first is kept."""
-    facts: dict[str, TensorFact] = {}
-    twice: dict[tuple[str, str], list[str]] = {}
+class OpenedTensors(Mapping[str, TensorFact]):
+    """Tensors of all opened files by name.
+
+    Facts are made when asked for: a deep reading knows 150,000 tensors, of which rules look at a few dozen.
+    """
+
+    def __init__(self, holders: dict[str, Header]) -> None:
+        """``holders``: tensor name to the header that describes it."""
+        self._holders = holders
+
+    def __getitem__(self, name: str) -> TensorFact:
+        header = self._holders[name]
+        dtype, shape, _, _ = header.entries[name]
+        return TensorFact(name, dtype, shape, header.shown)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._holders)
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+
+def opened_tensors(shards: Shards) -> OpenedTensors:
+    """Every tensor of the opened files; one that is in two files is a problem, and the first is kept."""
+    holders: dict[str, Header] = {}
     for header in shards.headers.values():
-        for name, (dtype, shape, _, _) in header.entries.items():
-            if name in facts:
-                twice.setdefault((facts[name].file, header.shown), []).append(name)
-            else:
-                facts[name] = TensorFact(name, dtype, shape, header.shown)
-    for (first, second), names in twice.items():
-        message = f"{listed(names)} is both in {first} and in {second}; the one that is read last counts"
-        if len(names) > 1:
-            message = f"{listed(names)} are both in {first} and in {second}; those that are read last count"
-        help = "remove the file that does not belong to the checkpoint"
-        shards.problems.append(
-            FileProblem(
-                "duplicate-tensor", second, message, help, False, legible(names[0]), f"also in {first}"
-            )
-        )
-    return facts
+        twice = sorted(header.entries.keys() & holders.keys())
+        if twice:
+            _note_twice(shards, header, holders[twice[0]].shown, twice)
+        holders |= dict.fromkeys(header.entries.keys() - set(twice) if twice else header.entries, header)
+    return OpenedTensors(holders)
+
+
+def _note_twice(shards: Shards, header: Header, first: str, names: list[str]) -> None:
+    verb = "is" if len(names) == 1 else "are"
+    message = f"{listed(names)} {verb} both in {first} and in {header.shown}, and the copy read last counts"
+    help = "remove the file that does not belong to the checkpoint"
+    key, text = legible(names[0]), f"also in {first}"
+    shards.problems.append(FileProblem("duplicate-tensor", header.shown, message, help, False, key, text))
 
 
 def compare_with_index(shards: Shards, index: Index) -> None:

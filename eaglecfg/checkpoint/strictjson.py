@@ -50,7 +50,7 @@ def parse_object(data: bytes) -> tuple[dict[str, Any], tuple[Repeated, ...], str
     if not isinstance(value, dict):
         raise JsonFault(f"holds {kind_of(value)}, not an object", "line 1, column 1")
     _bound_depth(value)
-    if "\\u" in text or "\\U" in text:
+    if "\\" in text:
         refuse_half_characters(text)
     return value, tuple(repeated), text
 

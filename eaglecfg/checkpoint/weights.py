@@ -15,8 +15,8 @@ from eaglecfg.checkpoint.sharded import (
     compare_total,
     compare_with_index,
     open_all,
+    opened_tensors,
     stat_all,
-    tensor_facts,
 )
 from eaglecfg.checkpoint.vocabulary import Stored, is_map, read_vocabulary
 from eaglecfg.checkpoint.wanted import wanted
@@ -91,10 +91,10 @@ def _read_safetensors(
         wanted_files = {index.weight_map[name] for name in wanted(index.weight_map, layers)}
         to_open = [file for file in to_open if file in wanted_files][:MAX_OPENED]
     open_all(shards, to_open)
-    out.tensors = tensor_facts(shards)
+    out.tensors = opened_tensors(shards)
     names = set(out.tensors)
     if index is not None:
-        names.update(name for name, file in index.weight_map.items() if not _has_entries(shards, file))
+        names |= _only_in_index(shards, index)
         compare_with_index(shards, index)
         compare_total(shards, index)
     out.kind, out.names = "safetensors", frozenset(names) if names or shards.headers else None
@@ -106,9 +106,10 @@ def _read_safetensors(
         out.problems += problems
 
 
-def _has_entries(shards: Shards, file: str) -> bool:
-    header = shards.headers.get(file)
-    return header is not None and bool(header.entries)
+def _only_in_index(shards: Shards, index: Index) -> set[str]:
+    """Tensors that the index puts into files which were not opened, or could not be read."""
+    seen = {file for file, header in shards.headers.items() if header.entries}
+    return {name for name, file in index.weight_map.items() if file not in seen}
 
 
 def _index(out: Weights, shards: Shards) -> Index | None:
