@@ -1,0 +1,51 @@
+"""The weight of fc against what the engine builds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.causes import UNLOADABLE
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import config_line, tensor_line
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.shapes.expected import pairs, wiring
+from eaglecfg.rules.shapes.tensors import draft_config
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """fc.weight must be [draft hidden, states × width of a state]."""
+    built = wiring(ctx)
+    pair = next((p for p in pairs(ctx, built) if p.name == "fc.weight"), None) if built is not None else None
+    if built is None or pair is None or pair.found is None or None in pair.expected.shape:
+        yield NotApplicable()
+        return
+    wanted, found = pair.expected.shape, pair.found.shape
+    if found == wanted:
+        return
+    draft = draft_config(ctx)
+    states, width = built.states, built.state_width
+    yield Finding(
+        f"fc.weight must be [{wanted[0]}, {wanted[1]}], but the draft's file has {list(found)}",
+        path=ctx.where("draft", "checkpoint"),
+        why="SGLang builds fc from the config and stops with a size assertion while it loads the weight",
+        help=f"check hidden_size, target_hidden_size and the layer ids in {draft.file} against the training run",
+        evidence=(
+            tensor_line(pair.found),
+            config_line(draft, "hidden_size", "rows of fc"),
+            *((config_line(draft, "target_hidden_size", "width of one state"),) if draft.find("target_hidden_size") else ()),
+        ),
+        values={"expected": list(wanted), "found": list(found)},
+        arithmetic=(f"{states} × {width} = {wanted[1]}",),
+    )
+
+
+RULE = Rule(
+    id="EC221",
+    slug="fusion-shape",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_START,
+    check=check,
+    needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_TENSORS),
+    follows=("EC202", "EC203", "EC212", "EC213", "EC214", "EC216", "EC217", "EC219", "EC222", *UNLOADABLE),
+    research=("SHP-02", "IDS-21"),
+)
