@@ -14,7 +14,7 @@ from typing import Any
 from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
 from eaglecfg.tune.measure import BadOutput, Measurement, fault_of
-from eaglecfg.tune.orphans import LOG
+from eaglecfg.tune.orphans import EVENTS, LOG
 from eaglecfg.tune.process import holds_socket, listening_sockets
 from eaglecfg.tune.pulse import Pulse
 from eaglecfg.tune.redact import redact_arguments, redact_data, redact_environment
@@ -168,7 +168,7 @@ class _Launch:
             extra={name: self.fill(value) for name, value in self.command.env.items()},
             cwd=str(Path.cwd()),
             log=str(self.log),
-            events=str(self.folder / "supervisor.jsonl"),
+            events=str(self.folder / EVENTS),
             marker=self.marker,
             port=self.port,
             stop=stop,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import signal
 import time
 from collections.abc import Iterable
@@ -15,6 +17,8 @@ STOP_S = 20.0
 TERM_S = 5.0
 LOG = "server.log"
 """Name of the server's log in a launch's folder."""
+EVENTS = "supervisor.jsonl"
+"""Name of the supervisor's own record there."""
 
 
 def end_orphans(
@@ -23,8 +27,9 @@ def end_orphans(
     """End the supervisors and servers of these launches; by marker, what was found and whether all of it is
     gone.
 
-    A supervisor is known by pid and start time, its server by the launch's marker and by not being older
-    than the supervisor. After a reboot nothing of a launch can run, so nothing is touched.
+    A supervisor is known by pid and start time, its server by the launch's marker, by its log, or by pid
+    and start time as the supervisor noted them; never is it older than the supervisor. After a reboot
+    nothing of a launch can run, so nothing is touched.
     """
     return {record.marker: _end_one(record, term_s, stop_s) for record in records}
 
@@ -38,6 +43,7 @@ def _end_one(record: LaunchRecord, term_s: float, stop_s: float) -> Cleanup:
         return Cleanup(True, 0.0, note="the machine was booted since")
     since = int(ticks)
     log = Path(record.folder) / LOG if record.folder else None
+    known = seen_by_supervisor(Path(record.folder) / EVENTS) if record.folder else set()
 
     def supervisor() -> list[Process]:
         process = read_process(record.pid)
@@ -45,7 +51,7 @@ def _end_one(record: LaunchRecord, term_s: float, stop_s: float) -> Cleanup:
         return [process] if alive and process is not None else []
 
     def servers() -> list[Process]:
-        return of_launch(record.marker, since=since, log=log)
+        return of_launch(record.marker, since=since, log=log, known=known)
 
     # A living supervisor does the whole work, and better; it only has to be told, and given the time.
     note = ""
@@ -65,3 +71,18 @@ def _end_one(record: LaunchRecord, term_s: float, stop_s: float) -> Cleanup:
         leftovers=left,
         note="; ".join(filter(None, (note, *ended))),
     )
+
+
+def seen_by_supervisor(events: Path) -> set[tuple[int, int]]:
+    """(pid, ticks) of every process that the supervisor noted; a torn last line is left out."""
+    seen: set[tuple[int, int]] = set()
+    try:
+        lines = events.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return seen
+    for line in lines:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            event = json.loads(line)
+            if event["event"] == "seen":
+                seen.update((int(pid), int(ticks)) for pid, ticks in event["processes"])
+    return seen

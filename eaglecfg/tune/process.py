@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -104,12 +104,18 @@ def descendants(root: int, processes: Mapping[int, Process]) -> set[int]:
     return found
 
 
-def of_launch(marker: str, *, since: int, root: int | None = None, log: Path | None = None) -> list[Process]:
-    """Living processes of one launch: below ``root``, or with the marker, or writing to the launch's own
-    log.
+def of_launch(
+    marker: str,
+    *,
+    since: int,
+    root: int | None = None,
+    log: Path | None = None,
+    known: Collection[tuple[int, int]] = (),
+) -> list[Process]:
+    """Living processes of one launch: below ``root``, with the marker, or writing to the launch's own log.
 
-    ``since`` is the start of the launch in clock ticks since boot; nothing older is ever returned, nor is
-    the calling process or a zombie.
+    ``known`` are (pid, ticks) that its supervisor saw below itself. ``since`` is the start of the launch in
+    clock ticks since boot; nothing older is ever returned, nor is the calling process or a zombie.
     """
     processes = all_processes()
     tree = descendants(root, processes) if root is not None else set()
@@ -123,6 +129,7 @@ def of_launch(marker: str, *, since: int, root: int | None = None, log: Path | N
             continue
         if (
             process.pid in tree
+            or (process.pid, process.ticks) in known
             or carries(process.pid, marker)
             or (log_stat is not None and writes_to(process.pid, log_stat))
         ):

@@ -41,8 +41,7 @@ from eaglecfg.tune.process import (
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LOOK_EVERY_S = 2.0
-"""How often the tree's pids are noted while the server runs: cheap, and only names of shared memory need
-it."""
+"""How often the tree is looked at while the server runs: a few milliseconds each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Supervisor:
         self.events = Path(order.events).open("a", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
         self.shared_before = shared_memory.entries()
         self.shared_seen: set[str] = set()
-        self.pids: set[int] = set()
+        self.seen: set[tuple[int, int]] = set()
         self.server: subprocess.Popen[bytes] | None = None
         own = read_process(os.getpid())
         self.since = own.ticks if own is not None else 0
@@ -145,15 +144,21 @@ class Supervisor:
 
     def living(self) -> list[Process]:
         """What still runs of the launch."""
-        found = of_launch(self.order.marker, since=self.since, root=os.getpid(), log=Path(self.order.log))
-        self.pids.update(process.pid for process in found)
-        return found
+        log = Path(self.order.log)
+        return of_launch(self.order.marker, since=self.since, root=os.getpid(), log=log, known=self.seen)
 
     def look(self, *, deep: bool) -> None:
-        """Note the tree's pids; ``deep`` also notes which shared memory it uses."""
+        """Note the tree's processes; ``deep`` also notes which shared memory it uses.
+
+        They are told as well: should this supervisor be killed, a process of the tree that has lost its
+        marker is still known by pid and start time.
+        """
         processes = all_processes()
         tree = descendants(os.getpid(), processes)
-        self.pids.update(tree)
+        new = {(pid, processes[pid].ticks) for pid in tree} - self.seen
+        if new:
+            self.seen |= new
+            self.emit("seen", processes=sorted(new))
         if deep:
             self.shared_seen |= shared_memory.opened_by(tree) - self.shared_before
 
@@ -166,7 +171,8 @@ class Supervisor:
         ended = end_all(self.living, self.order.term_s, self.order.stop_s, before_each=self.reap)
         left = [str(process) for process in self.living()]
         new = shared_memory.entries() - self.shared_before
-        ours = (self.shared_seen | shared_memory.named_after(new, self.pids)) & new
+        pids = {pid for pid, _ in self.seen}
+        ours = (self.shared_seen | shared_memory.named_after(new, pids)) & new
         stuck = shared_memory.remove(ours)
         left += [f"/dev/shm/{name}" for name in sorted(stuck)]
         if self.port_open():
@@ -192,7 +198,8 @@ class Supervisor:
 
 
 def read_order(descriptor: int) -> tuple[bytes, bytes]:
-    """The first line from a descriptor, and what came with it; unbuffered so that ``select`` sees the rest."""
+    """The first line from a descriptor, and what came with it; unbuffered so that ``select`` sees the rest.
+    """
     received = b""
     while b"\n" not in received:
         piece = os.read(descriptor, 65536)

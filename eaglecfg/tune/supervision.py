@@ -49,6 +49,7 @@ class Supervision:
         own = read_process(self.pid)
         self.since = own.ticks if own is not None else 0
         self.events: dict[str, Mapping[str, Any]] = {}
+        self.seen: set[tuple[int, int]] = set()
         self.closed = False
 
     def give(self, order: Order) -> None:
@@ -57,14 +58,15 @@ class Supervision:
         self._write((json.dumps(dataclasses.asdict(order)) + "\n").encode())
 
     def look(self) -> None:
-        """Have the supervisor note which shared memory the tree uses; cheap, but not while timing."""
+        """Have the supervisor note the tree's processes and shared memory; cheap, but not while timing."""
         self._write(b"look\n")
 
     def living(self) -> list[Process]:
         """What runs of the launch now."""
         if self._order is None:
             return []
-        return of_launch(self._order.marker, since=self.since, root=self.pid, log=Path(self._order.log))
+        log = Path(self._order.log)
+        return of_launch(self._order.marker, since=self.since, root=self.pid, log=log, known=self.seen)
 
     async def ended(self) -> None:
         """Return when the server has exited, could not be started, or the supervisor itself has died."""
@@ -147,3 +149,5 @@ class Supervision:
         for line in lines:
             event = json.loads(line)
             self.events[event["event"]] = event
+            if event["event"] == "seen":
+                self.seen.update((pid, ticks) for pid, ticks in event["processes"])

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import EAGLE, LIMITS, PLAN, STANDIN
 
-from eaglecfg.tune.process import all_processes, carries, command_line
+from eaglecfg.tune.process import (
+    Process,
+    all_processes,
+    carries,
+    command_line,
+    descendants,
+    read_process,
+)
 from eaglecfg.tune.trial import LaunchResult, MeasurePlan, ServerCommand
 
 if TYPE_CHECKING:
@@ -130,11 +137,11 @@ def test_answers_that_are_not_what_was_asked_make_the_launch_invalid(
 
 @pytest.mark.parametrize("fault", ["orphan", "nameless", "stubborn"])
 def test_processes_that_hide_or_resist_are_ended(launch: Launcher, fault: str) -> None:
-    found: list[int] = []
+    tree: list[Process] = []
 
     def look(event: str, about: Any) -> None:
         if event == "stopping":
-            found.extend(pid for pid in all_processes() if "SIGTERM, signal.SIG_IGN" in command_line(pid))
+            tree.extend(below_supervisor(launch))
 
     result = launch("--fault", fault, hear=look)
     assert result.outcome == "ok"
@@ -142,9 +149,9 @@ def test_processes_that_hide_or_resist_are_ended(launch: Launcher, fault: str) -
     assert result.cleanup.seconds < 5
     ended = read_events(result)["stopped"]["ended"]
     assert any(text.startswith("SIGKILL") for text in ended)
+    assert len(tree) == (1 if fault == "stubborn" else 2)
+    assert not any(read_process(process.pid) == process for process in tree)
     assert left_of(result) == []
-    assert not any(pid in all_processes() for pid in found)
-    assert bool(found) == (fault != "stubborn")
 
 
 def test_shared_memory_of_the_launch_is_removed_and_no_other(launch: Launcher) -> None:
@@ -221,20 +228,20 @@ def test_a_container_prefix_without_stop_command_is_not_provable(launch: Launche
 
 
 def test_a_killed_supervisor_takes_its_server_along(launch: Launcher) -> None:
+    tree: list[Process] = []
+
     def kill(event: str, about: Any) -> None:
-        if event == "block":
+        if event == "block" and not tree:
+            tree.extend(below_supervisor(launch))
             os.kill(launch.heard("started")[0]["pid"], signal.SIGKILL)
 
     plan = MeasurePlan((1,), 50, 8, 64)
-    result = launch("--fault", "nameless", plan=plan, hear=kill)
+    result = launch("--fault", "nameless", "--fault", "orphan", plan=plan, hear=kill)
     assert result.failure == "machine"
     assert "the supervisor was killed" in result.message
     assert not result.cleanup.proven
-    assert left_of(result) == []
-    for pid in all_processes():
-        if "SIGTERM, signal.SIG_IGN" in command_line(pid):
-            # The one process that had neither marker nor supervisor: it is why clean-up is not called proven.
-            os.kill(pid, signal.SIGKILL)
+    assert len(tree) == 3
+    assert not any(read_process(process.pid) == process for process in tree)
 
 
 def test_a_full_disk_ends_the_launch_and_the_server(launch: Launcher) -> None:
@@ -246,6 +253,12 @@ def test_a_full_disk_ends_the_launch_and_the_server(launch: Launcher) -> None:
         launch(hear=full)
     assert launch.heard("stopped")[0]["proven"]
     assert PLAN.blocks
+
+
+def below_supervisor(launch: Launcher) -> list[Process]:
+    """The launch's processes, as the tree of parents shows them at this moment."""
+    processes = all_processes()
+    return [processes[pid] for pid in descendants(launch.heard("started")[0]["pid"], processes)]
 
 
 def read_events(result: LaunchResult) -> dict[str, dict[str, Any]]:
