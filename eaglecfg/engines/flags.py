@@ -17,7 +17,7 @@ class FlagFact:
     list.
 
     ``default`` is ``<computed>`` where only running the engine could tell. ``deprecated`` says what to use
-    instead.
+    instead. ``option`` is the command line spelling where it is not the name with hyphens.
     """
 
     name: str
@@ -27,6 +27,7 @@ class FlagFact:
     aliases: tuple[str, ...] = ()
     source: str = ""
     deprecated: str = ""
+    option: str = ""
 
 
 class Flags(Mapping[str, FlagFact]):
@@ -60,6 +61,7 @@ class Flags(Mapping[str, FlagFact]):
             tuple(row.get("aliases", ())),
             f"{row['source']} (sglang {row['since']})",
             row.get("deprecated", ""),
+            row.get("option", ""),
         )
 
     def __contains__(self, name: object) -> bool:

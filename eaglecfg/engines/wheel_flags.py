@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,7 +138,9 @@ def _annotated(
     names = (
         [spelled, *_as_list(_value(keywords["aliases"], constants))] if "aliases" in keywords else [spelled]
     )
-    return FlagFact(name, kind, default, _choices(choices), _others(name, names), source)
+    return FlagFact(
+        name, kind, default, _choices(choices), _others(name, names), source, option=_option(name, names)
+    )
 
 
 def _type(node: ast.expr) -> tuple[str, list[Any] | None]:
@@ -206,8 +207,16 @@ def _argument(
     if kind == "bool" and default is None:
         default = False
     choices = _value(keywords["choices"], constants) if "choices" in keywords else None
-    fact = FlagFact(name, kind, default, _choices(choices), _others(name, longs), source)
-    return replace(fact, deprecated=deprecated)
+    return FlagFact(
+        name,
+        kind,
+        default,
+        _choices(choices),
+        _others(name, longs),
+        source,
+        deprecated,
+        _option(name, longs),
+    )
 
 
 def _argument_type(keywords: Mapping[str, ast.expr]) -> str:
@@ -246,6 +255,11 @@ def _choices(values: Any) -> tuple[str, ...] | None:
 
 def _field(name: str) -> str:
     return name.lstrip("-").replace("-", "_")
+
+
+def _option(name: str, spelled: list[Any]) -> str:
+    """The spelling to use where the field's own name is not among them."""
+    return "" if name in map(_field, map(str, spelled)) else str(spelled[0])
 
 
 def _others(name: str, spelled: list[Any]) -> tuple[str, ...]:

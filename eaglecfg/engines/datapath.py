@@ -1,0 +1,316 @@
+"""The path of the hidden states through one deployment, from the target's layers to target token ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
+from eaglecfg.engines.boundaries import Boundaries
+from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.resolve import Resolution
+from eaglecfg.engines.wiring import ExpectedTensor, Wiring, times
+
+Size = int | str | None
+"""A length: a number, a word for one that varies (``tokens``), None where it is not known."""
+
+Spread = Literal["replicated", "sharded", "gathered", "replicas"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a number of a hop comes from: a key of a config, a tensor of a file, a line of the engine."""
+
+    file: str
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One step. ``full`` is the whole shape, ``per_rank`` what one tensor-parallel rank holds of it.
+
+    ``spread``: ``replicated``, every rank holds all of it; ``sharded``, each holds a part; ``gathered``,
+    computed in parts and put together again. ``why`` answers that question in one sentence. ``verified``: the
+    tensor was seen with the expected shape (True), with another one (False), or could not be seen (None).
+    """
+
+    name: str
+    what: str
+    full: tuple[Size, ...]
+    per_rank: tuple[Size, ...]
+    spread: Spread
+    why: str
+    evidence: tuple[Source, ...] = ()
+    verified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Deployment:
+    facts: EngineFacts
+    target: CheckpointFacts | None
+    draft: CheckpointFacts | None
+    wiring: Wiring
+    boundaries: Boundaries
+    ranks: int | None
+    groups: int
+    draft_ranks: int | None
+
+    @property
+    def layout(self) -> dict[str, str]:
+        return dict(self.facts.values["layout"])
+
+    def line(self, key: str) -> Source:
+        """The line of the engine that does what the hop says."""
+        place = self.layout[key]
+        wheel = self.facts.sources["layout"].partition("(")[2].rstrip(")")
+        return Source(wheel, place, "")
+
+    def tensor(self, part: ExpectedTensor | None) -> tuple[bool | None, tuple[Source, ...]]:
+        """(whether the draft has the tensor in the expected shape, where it was seen)."""
+        if part is None or self.draft is None:
+            return None, ()
+        found: TensorFact | None = next(
+            (self.draft.tensors[name] for name in part.names if name in self.draft.tensors), None
+        )
+        if found is None:
+            return None, ()
+        fits = all(want is None or want == got for want, got in zip(part.shape, found.shape, strict=False))
+        fits = fits and len(part.shape) == len(found.shape)
+        return fits, (Source(found.file, found.name, str(found)),)
+
+
+def data_path(
+    facts: EngineFacts,
+    target: CheckpointFacts | None,
+    draft: CheckpointFacts | None,
+    wiring: Wiring,
+    boundaries: Boundaries,
+    resolution: Resolution,
+) -> tuple[Hop, ...]:
+    """The hops in order, for a draft that ``wiring`` describes and boundaries that the target captures."""
+    groups = resolution.runs("attention.dp_size") or 1
+    here = _Deployment(
+        facts,
+        target,
+        draft,
+        wiring,
+        boundaries,
+        ranks=resolution.runs("attention.tp_size"),
+        groups=groups,
+        draft_ranks=resolution.runs("draft.tp_size"),
+    )
+    return (*_target_side(here), *_hand_over(here), *_draft_side(here), *_vocabulary(here))
+
+
+def _target_side(here: _Deployment) -> Iterator[Hop]:
+    width = _target_width(here)
+    tokens = "tokens" if here.groups == 1 else "tokens of the group"
+    yield Hop(
+        "residual stream",
+        "hidden + residual between the target's layers",
+        (tokens, width),
+        (tokens, width),
+        "replicated",
+        _stream_why(here),
+        (*_config(here.target, "hidden_size"), here.line("row_parallel")),
+    )
+    for boundary in here.boundaries.captured:
+        yield Hop(
+            f"capture at boundary {boundary}",
+            _boundary_words(boundary, here.boundaries.layers),
+            (tokens, width),
+            (tokens, width),
+            "replicated",
+            _capture_why(here),
+            (
+                Source(f"{here.facts.name} {here.boundaries.read_in}", here.boundaries.source, ""),
+                here.line("capture"),
+            ),
+        )
+
+
+def _stream_why(here: _Deployment) -> str:
+    if here.ranks == 1 and here.groups == 1:
+        return "one rank holds everything"
+    why = (
+        "attention and MLP are split over the ranks, but their output projections are row-parallel and end "
+        "in an all-reduce, so that every rank holds the full width again"
+    )
+    if here.groups > 1:
+        why += f"; with {here.groups} groups of data-parallel attention each group holds its own tokens only"
+    return why
+
+
+def _capture_why(here: _Deployment) -> str:
+    parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
+    if here.boundaries.deferred and here.ranks != 1:
+        parts.append(
+            "unless the fused all-reduce (FlashInfer) is on: this class then adds hidden and residual before the "
+            "last MLP's all-reduce has run, and each rank captures its own partial sum of that one MLP"
+        )
+    if not here.boundaries.residual:
+        parts.append("this class captures it without the residual")
+    return "; ".join(parts)
+
+
+def _boundary_words(boundary: int, layers: int | None) -> str:
+    if boundary == 0:
+        return "the embedding, before the first layer"
+    last = " (the last, before the final norm)" if boundary == layers else ""
+    return f"output of target layer {boundary - 1}{last}"
+
+
+def _hand_over(here: _Deployment) -> Iterator[Hop]:
+    width = _target_width(here)
+    count = len(here.boundaries.captured)
+    order = ", ".join(map(str, here.boundaries.captured))
+    shape: tuple[Size, ...] = ("tokens", times(count, width) if isinstance(width, int) else None)
+    yield Hop(
+        "concatenation",
+        f"states side by side in the order the layers run, whatever the order of the ids: {order}",
+        shape,
+        shape,
+        "replicated",
+        f"{count} × {width}; the logits processor packs them along the last axis on every rank",
+        (here.line("pack"),),
+    )
+
+
+def _draft_side(here: _Deployment) -> Iterator[Hop]:
+    wiring, ranks = here.wiring, here.draft_ranks
+    split = wiring.fact.fc_split and ranks != 1
+    fc = wiring.expected("fc.weight")
+    verified, seen = here.tensor(fc)
+    source = Source(f"{here.facts.name} {wiring.fact.read_in}", wiring.fact.source, "")
+    rows = _part(wiring.hidden, ranks) if split else wiring.hidden
+    yield Hop(
+        "draft fc",
+        f"{wiring.states} states of {wiring.state_width} each are projected to the draft's {wiring.hidden}",
+        wiring.fc_shape,
+        (rows, wiring.fc_in),
+        "gathered" if split else "replicated",
+        "split by rows and gathered, so that every rank gets the full output"
+        if split
+        else "a plain linear layer, which every rank holds whole",
+        (*seen, source),
+        verified,
+    )
+    doubled = times(wiring.hidden, 2)
+    yield Hop(
+        "first draft layer, input",
+        "normed token embedding and normed state side by side",
+        ("tokens", doubled),
+        ("tokens", doubled),
+        "replicated",
+        "embedding rows are looked up in shards and summed over the ranks, the state is whole already",
+        (here.line("embedding"),),
+    )
+    yield from _attention(here)
+
+
+def _attention(here: _Deployment) -> Iterator[Hop]:
+    wiring, ranks = here.wiring, here.draft_ranks
+    for part in wiring.tensors:
+        name = part.names[0]
+        if "layers.1." in name or part.part not in ("attention", "mlp"):
+            continue
+        verified, seen = here.tensor(part)
+        whole = name.split(".")[-2] in ("q_a_proj", "kv_a_proj_with_mqa")
+        spread: Spread = "replicated" if whole or ranks == 1 else "sharded"
+        why = (
+            "low-rank projection, which every rank holds whole"
+            if whole
+            else "each rank holds its own heads or rows"
+        )
+        shape: tuple[Size, ...] = part.shape
+        if spread == "sharded":
+            shape, why = _share(part, wiring, ranks, why)
+        yield Hop(
+            f"first draft layer, {name.split('.')[-2]}",
+            part.why,
+            part.shape,
+            shape,
+            spread,
+            why,
+            seen,
+            verified,
+        )
+
+
+def _share(part: ExpectedTensor, wiring: Wiring, ranks: int | None, why: str) -> tuple[tuple[Size, ...], str]:
+    """(what one rank holds, why): kv heads are copied rather than split where there are fewer of them than
+    ranks."""
+    shape: list[Size] = list(part.shape)
+    length = part.shape[part.axis]
+    kv = part.names[0].split(".")[-2] in ("k_proj", "v_proj")
+    if kv and wiring.kv_heads and ranks and wiring.kv_heads < ranks:
+        shape[part.axis] = wiring.head_dim
+        return tuple(shape), f"{wiring.kv_heads} kv heads for {ranks} ranks: each rank holds a copy of one"
+    shape[part.axis] = _part(length, ranks)
+    if part.axis == 1:
+        why = "each rank holds its own columns, and the outputs are summed over the ranks"
+    return tuple(shape), why
+
+
+def _vocabulary(here: _Deployment) -> Iterator[Hop]:
+    wiring, ranks = here.wiring, here.draft_ranks
+    rows = wiring.draft_vocabulary if wiring.head == "own" else wiring.vocabulary
+    verified, seen = here.tensor(wiring.expected("lm_head.weight")) if wiring.head == "own" else (None, ())
+    owner = {"own": "the draft's own head", "target": "the target's head", "tied": "the embedding as head"}[
+        wiring.head
+    ]
+    yield Hop(
+        "draft head",
+        f"{owner}: scores for {rows} tokens",
+        (rows, wiring.hidden),
+        (_padded(rows, ranks), wiring.hidden),
+        "replicated" if ranks == 1 else "gathered",
+        "one rank holds everything"
+        if ranks == 1
+        else "split by rows of the vocabulary, padded to a multiple of 64; every rank gets all scores",
+        (*seen, here.line("logits")),
+        verified,
+    )
+    maps = wiring.expected("d2t")
+    verified, seen = here.tensor(maps)
+    yield Hop(
+        "draft ids to target ids",
+        "target id = draft id + d2t[draft id]" if wiring.needs_map or seen else "draft ids are target ids",
+        (rows,),
+        (rows,),
+        "replicated",
+        "every rank holds the whole map",
+        seen,
+        verified if wiring.needs_map or seen else None,
+    )
+
+
+def _target_width(here: _Deployment) -> Size:
+    config = here.target.config if here.target is not None else None
+    return config.integer("hidden_size") if config is not None else here.wiring.state_width
+
+
+def _config(checkpoint: CheckpointFacts | None, name: str) -> tuple[Source, ...]:
+    config = checkpoint.config if checkpoint is not None else None
+    found = config.find(name) if config is not None else None
+    return (
+        (Source(config.file, found.key, str(found.value)),)
+        if config is not None and found is not None
+        else ()
+    )
+
+
+def _part(length: int | None, ranks: int | None) -> int | None:
+    return length // ranks if length is not None and ranks and length % ranks == 0 else None
+
+
+def _padded(rows: int | None, ranks: int | None) -> int | None:
+    """Rows of one rank: the vocabulary padded to 64, or to 64 per rank where that does not divide."""
+    if rows is None or not ranks or ranks == 1:
+        return rows if ranks else None
+    padded = -(-rows // 64) * 64
+    if padded % ranks:
+        padded = -(-rows // (64 * ranks)) * 64 * ranks
+    return padded // ranks
