@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -31,9 +32,12 @@ class Accepted(Generic[Model]):
     removed: set[KeyPath] = field(default_factory=set)
 
 
-def accept(model: type[Model], data: Any) -> Accepted[Model]:
-    """Validate ``data``, taking out of it what is refused until the rest passes or nothing is left."""
-    out: Accepted[Model] = Accepted(None)
+def accept(model: type[Model], data: Any, removed: Collection[KeyPath] = ()) -> Accepted[Model]:
+    """Validate ``data``, taking out of it what is refused until the rest passes or nothing is left.
+
+    ``removed`` are paths that were taken out of ``data`` before, whose absence is no news.
+    """
+    out: Accepted[Model] = Accepted(None, removed=set(removed))
     while True:
         try:
             return Accepted(model.model_validate(data), out.refusals, out.removed)
@@ -45,12 +49,18 @@ def accept(model: type[Model], data: Any) -> Accepted[Model]:
             # A key that is missing only because it was refused has been reported already.
             if not (each["type"] == "missing" and path in out.removed):
                 out.refusals.append(Refusal(path, each["type"], each["input"], dict(each.get("ctx", {}))))
-            doomed.add(_removable(path[:-1] if each["type"] == "missing" else path))
-        if () in doomed:
+            doomed.add(path[:-1] if each["type"] == "missing" else path)
+        if any(_removable(path) == () for path in doomed):
             return out
-        for path in sorted(doomed, key=len, reverse=True):
-            _remove(data, path)
-        out.removed.update(doomed)
+        out.removed.update(take_out(data, doomed))
+
+
+def take_out(data: Any, paths: Collection[KeyPath]) -> set[KeyPath]:
+    """Remove what stands at ``paths``, lists as a whole. Returns the paths that are gone."""
+    gone = {_removable(path) for path in paths}
+    for path in sorted(gone, key=len, reverse=True):
+        _remove(data, path)
+    return gone
 
 
 def _path(loc: tuple[int | str, ...], data: Any, reason: str) -> KeyPath:

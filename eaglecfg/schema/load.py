@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from eaglecfg.schema.accept import accept
+from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
-from eaglecfg.schema.gather import Gathered, gather, overlay
+from eaglecfg.schema.gather import Gathered, doubtful, gather, overlay
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
@@ -51,7 +51,8 @@ def load_deployment(
         for block in _EMPTY_BLOCKS:
             if block in data and data[block] is None:
                 del data[block]
-    accepted = accept(Deployment, data)
+    unknown = doubtful(document, merged, lambda path: takes_text(Deployment, path))
+    accepted = accept(Deployment, data, take_out(data, unknown))
     shell = LoadedDeployment(name, Deployment.model_construct(), merged.origin)
     for refusal in accepted.refusals:
         problem = problem_of(Deployment, refusal, document, shell.document_path)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from eaglecfg.schema.accept import accept
+from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.fields import takes_text
-from eaglecfg.schema.gather import gather
+from eaglecfg.schema.gather import doubtful, gather
 from eaglecfg.schema.load import distinct
 from eaglecfg.schema.loaded import LoadedStudy
 from eaglecfg.schema.wording import problem_of
@@ -35,7 +35,8 @@ def load_study(document: Document) -> LoadedStudy:
     if not isinstance(document.data, dict):
         return LoadedStudy(document, None)  # kind_of takes only mappings for studies
     given = gather(document, (), is_text)
-    accepted = accept(StudyFile, given.data)
+    unknown = doubtful(document, given, is_text)
+    accepted = accept(StudyFile, given.data, take_out(given.data, unknown))
     problems = [problem_of(StudyFile, refusal, document, lambda path: path) for refusal in accepted.refusals]
     return LoadedStudy(document, accepted.model, distinct(document, problems), frozenset(accepted.removed))
 
