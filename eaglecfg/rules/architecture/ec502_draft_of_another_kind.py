@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
-from eaglecfg.rules.architecture.drafts import either, engine_label, marks, runs_eagle3, tensor
+from eaglecfg.rules.architecture.drafts import either, engine_label, mark_lines, marks, runs_eagle3, tensor
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
@@ -22,18 +22,28 @@ def check(context: Context) -> Iterator[Item]:
     assert draft is not None
     assert draft.config is not None
     name = draft.config.architecture
-    if not runs_eagle3(context) or name is None or name in context.engine.drafts or marks(draft):
+    if not runs_eagle3(context) or name is None or name in context.engine.drafts:
         return
     if OTHER_KINDS.search(name) is None:
         return
+    known = either(sorted(context.engine.drafts))
+    eagle3 = bool(marks(draft))
     yield Finding(
-        f"algorithm EAGLE3 needs a draft of class {either(sorted(context.engine.drafts))}, but the draft "
-        f"is a {name}, made for another algorithm",
+        f"the draft's config.json names the class {name}, made for another algorithm, but its tensors are "
+        f"those of an EAGLE-3 draft, which {engine_label(context)} builds as {known}"
+        if eagle3
+        else f"algorithm EAGLE3 needs a draft of class {known}, but the draft is a {name}, made for another "
+        "algorithm",
         path=context.where("draft", "checkpoint"),
         why=f"such a draft reads one final state of the target; {engine_label(context)} hands it captured "
         "ones",
-        help="use an EAGLE-3 draft, or set speculative.algorithm to EAGLE",
-        evidence=(config_line(draft.config, "architectures", "not an EAGLE-3 class"), *_fusion(draft)),
+        help=f"write {known} as architectures[0] in the draft's config.json"
+        if eagle3
+        else "use an EAGLE-3 draft, or set speculative.algorithm to EAGLE",
+        evidence=(
+            config_line(draft.config, "architectures", "not an EAGLE-3 class"),
+            *(mark_lines(draft) or _fusion(draft)),
+        ),
         values={"algorithm": "EAGLE3", "draft_architecture": name},
     )
 

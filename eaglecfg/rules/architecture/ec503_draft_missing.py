@@ -14,6 +14,16 @@ def check(context: Context) -> Iterator[Item]:
     if context.model.draft is not None or context.refused("draft") or not runs_eagle3(context):
         return
     if context.argument("speculative_draft_model_path") is not None:
+        yield Finding(
+            "the draft is named in the server block, not as draft.checkpoint, where eaglecfg would read it",
+            path=context.argument_path("speculative_draft_model_path"),
+            severity=Severity.WARNING,
+            today=Today.NOTHING,
+            why="nothing about the wiring between target and draft is checked",
+            help="move the path to draft: {checkpoint: ...}",
+            values={"draft": None},
+            incomplete=True,
+        )
         return
     yield Finding(
         "algorithm EAGLE3 needs a draft, but the deployment names none",

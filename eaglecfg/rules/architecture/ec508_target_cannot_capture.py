@@ -10,6 +10,8 @@ from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
 
+_TODAY = {"crash_at_first_request": Today.CRASH_AT_FIRST_REQUEST, "nothing": Today.SILENT}
+
 
 def check(context: Context) -> Iterator[Item]:
     """Find the class among those that capture."""
@@ -32,6 +34,7 @@ def check(context: Context) -> Iterator[Item]:
         + (f"; {context.engine.name} {since} is the first version that can" if since else ""),
         path=context.where("target", "checkpoint"),
         related=((("engine", "version"), "the version that runs"),),
+        today=_TODAY.get(fact.outcome) if fact is not None else None,
         why="EAGLE-3 reads states from inside the target, and each target class needs code that hands "
         "them out",
         help=f"run {context.engine.name} {since} or later, or set speculative: off"

@@ -33,7 +33,7 @@ def check(context: Context) -> Iterator[Item]:
     if at_top(draft_config(context)) is not None:
         return  # a rule of its own speaks of the default there
     usual = third_points(n)
-    other = found.captured != usual
+    other = found.captured != tuple(sorted(usual))
     tail = f", while trainers that write no ids capture {spelled(usual)}" if other else ""
     yield Finding(
         f"the draft lists no capture ids, so {engine_label(context)} captures its default "
