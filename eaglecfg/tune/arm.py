@@ -95,7 +95,7 @@ def apply(base: Deployment, values: Mapping[str, Any]) -> Deployment:
     except ValidationError as error:
         # A union reports every member; the one that got deepest is the one that was meant.
         first = max(error.errors(), key=lambda item: len(item["loc"]))
-        where = ".".join(str(part) for part in first["loc"] if part not in ("Speculative", "literal['off']"))
+        where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("<"))
         raise UsageError(
             f"space: {where} = {first.get('input')!r} does not fit the deployment: {first['msg'].lower()}."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -212,7 +213,8 @@ def spread_of(history: History) -> tuple[float, bool]:
 
 
 def ranking(history: History, *phases: str) -> list[str]:
-    """Arms by shrunken mean, best first; those that broke a limit in most launches or failed are left out."""
+    """Arms by shrunken mean, best first; those that broke a limit in most launches or failed are left
+    out."""
     values = shrunken(scores(history, *phases), spread_of(history)[0])
     return [arm for arm in sorted(values, key=lambda arm: -values[arm]) if usable(history, arm)]
 
@@ -248,27 +250,56 @@ def finalists(design: Design, history: History) -> tuple[Arm, ...]:
 
 def _round(design: Design, history: History, arms: Sequence[Arm]) -> Step:
     """The first open cell; every second round runs backwards, so that a slow drift cancels."""
-    condemned, aliases = history.condemned(), history.aliases()
+    condemned, doubles = history.condemned(), _doubles(arms, history.aliases())
     done = {(item.round, item.arm) for item in history.settled() if item.phase == ROUND}
     for number in range(design.rounds):
         for arm in arms if number % 2 == 0 else reversed(arms):
-            if arm.key in condemned or (arm.key in aliases and number > 0):
+            if arm.key in condemned or (arm.key in doubles and number > 0):
                 continue
             if (number, arm.key) not in done:
                 return Wanted(arm, ROUND, number)
     return Finished("every planned launch is done")
 
 
+def _doubles(arms: Sequence[Arm], aliases: Mapping[str, str]) -> set[str]:
+    """Arms that the server turns into another of ``arms``: launched again, they would measure it twice."""
+    taken = {arm.key for arm in arms if arm.key not in aliases}
+    doubles: set[str] = set()
+    for arm in arms:
+        if arm.key in aliases:
+            if aliases[arm.key] in taken:
+                doubles.add(arm.key)
+            taken.add(aliases[arm.key])
+    return doubles
+
+
 def complete_rounds(design: Design, history: History) -> Mapping[str, list[float]]:
-    """Scores by arm over the rounds in which every arm that can still win or be compared has a launch."""
+    """Scores by what ran, over the rounds in which every arm that has not failed has a launch."""
     condemned, aliases = history.condemned(), history.aliases()
     cells: dict[str, dict[int, float]] = {}
     for item in history.launches:
-        if item.ok and item.phase == ROUND and item.arm not in condemned and item.arm not in aliases:
-            cells.setdefault(item.arm, {})[item.round] = item.score
-    wanted = {arm.key for arm in finalists(design, history)} - set(condemned) - set(aliases)
-    if not wanted or not wanted <= set(cells):
+        if item.ok and item.phase == ROUND and item.arm not in condemned:
+            own = cells.setdefault(item.ran, {})
+            if item.arm == item.ran or item.round not in own:
+                own[item.round] = item.score
+    wanted = [arm.key for arm in finalists(design, history) if arm.key not in condemned]
+    order = list(dict.fromkeys(aliases.get(key, key) for key in wanted))
+    if not order or not set(order) <= set(cells):
         return {}
-    full = sorted(set.intersection(*(set(cells[arm]) for arm in wanted)))
-    order = [arm.key for arm in finalists(design, history) if arm.key in wanted]
-    return {arm: [cells[arm][number] for number in full] for arm in order}
+    full = sorted(set.intersection(*(set(cells[key]) for key in order)))
+    return {key: [cells[key][number] for number in full] for key in order}
+
+
+def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
+    """Label of the leading setting and its factor over the baseline, both shrunken; None before two arms."""
+    baseline = design.baseline
+    if baseline is None:
+        return None
+    values = shrunken(scores(history), spread_of(history)[0])
+    base = history.aliases().get(baseline.key, baseline.key)
+    order = [key for key in ranking(history) if key in values]
+    if base not in values or not order or len(values) < 2:
+        return None
+    arm = arm_of(design, history, order[0])
+    label = arm.label if arm is not None else str(history.arms[order[0]]["label"])
+    return label, math.exp(values[order[0]] - values[base])

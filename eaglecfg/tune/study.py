@@ -15,16 +15,17 @@ from typing import Any
 from eaglecfg import __version__
 from eaglecfg.engines.command import environment, launch_arguments
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.deadline import Deadline
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
 from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
 from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.ledger import Ledger
-from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.orphans import end_orphans
+from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Rejected, Wanted, finalists, next_step
+from eaglecfg.tune.tables import write_results
 from eaglecfg.tune.trial import LaunchRecord, LaunchResult, Limits, Prompt, ServerCommand
 
 Tell = Callable[[str, Mapping[str, Any]], None]
@@ -85,6 +86,7 @@ class StudyRun:
     def run(self) -> Outcome:
         """Launch until the schedule says that it is done. Raises KeyboardInterrupt after everything is
         stopped."""
+        keep_out_of_git(self.opened.folder)
         if self.ledger.note:
             self.tell("note", {"text": self.ledger.note})
         self._end_orphans()
@@ -97,21 +99,24 @@ class StudyRun:
             over = self.deadline.search_over(self.opened.design, history, time.time())
             step = next_step(self.opened.design, history, search_over=over, since=since)
             if isinstance(step, Finished):
-                self._write("finished", why=step.why, broken=step.broken)
-                return Outcome(history, step.why, step.broken)
+                return self._finish(history, step)
             if isinstance(step, Rejected):
                 self._reject(step)
                 continue
             stop = self.deadline.stop(self.opened.design, history, time.time())
             if stop:
-                self._write("finished", why=stop, broken=False)
-                return Outcome(history, stop)
+                return self._finish(history, Finished(stop))
             if step.phase == ROUND and self.opened.design.mode != "rounds":
                 names = tuple(arm.label for arm in finalists(self.opened.design, history))
                 if names != chosen:
                     chosen = names
                     self.tell("finalists", {"labels": names})
             self._launch(step, history)
+
+    def _finish(self, history: History, end: Finished) -> Outcome:
+        self._write("finished", why=end.why, broken=end.broken)
+        self._save(history, end.why)
+        return Outcome(history, end.why, end.broken)
 
     # -- the ledger --------------------------------------------------------------------------------
 
@@ -239,7 +244,13 @@ class StudyRun:
         self._write("ended", n=number, outputs=[list(row) for row in outputs], **data)
         if outputs:
             self.reference.learn(in_round, outputs, data["agreement"])
-        self.tell("ended", {"step": step, "n": number, "launch": self.history.launches[-1]})
+        history = self.history
+        self._save(history, "")
+        self.tell("ended", {"step": step, "n": number, "launch": history.launches[-1]})
+
+    def _save(self, history: History, finished: str) -> None:
+        results = make_results(self.opened.design, history, finished)
+        write_results(self.opened.folder, self.opened.name, self.opened.conditions, results)
 
     def _limits(self) -> Limits:
         given = self.opened.study.launch.startup_s
@@ -251,6 +262,15 @@ class StudyRun:
         if len(seen) < 2:
             return Limits(given)
         return Limits(min(given, max(LEARNED_STARTUP * max(seen), LEAST_STARTUP_S)))
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """A record under ``.eaglecfg`` is nobody's commit: logs and requests are large and may be private."""
+    for parent in folder.parents:
+        if parent.name == STUDIES.parts[0]:
+            ignore = parent / ".gitignore"
+            if not ignore.exists():
+                ignore.write_text("*\n", encoding="utf-8")
 
 
 def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
@@ -278,8 +298,3 @@ def _placed(deployment: Deployment, folder: Path) -> Deployment:
         checkpoint = place(deployment.draft.checkpoint)
         update["draft"] = deployment.draft.model_copy(update={"checkpoint": checkpoint})
     return deployment.model_copy(update=update)
-
-
-def planned_arm(arms: Sequence[Arm], key: str) -> Arm | None:
-    """The arm with this key."""
-    return next((arm for arm in arms if arm.key == key), None)

@@ -1,0 +1,171 @@
+"""``eaglecfg tune``: search settings with timed server launches."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from eaglecfg.cli.output import traceback_option
+from eaglecfg.errors import UsageError
+from eaglecfg.tune.history import History, fold
+from eaglecfg.tune.ledger import Ledger, read_ledger
+from eaglecfg.tune.opened import Opened, open_study
+from eaglecfg.tune.plan import plan_lines
+from eaglecfg.tune.results import Results, make_results
+
+NOTHING_MEASURED = 1
+INDENT = 14
+
+
+@click.command(
+    "tune",
+    epilog="Exit codes: 0 done, 1 nothing was measured or the study gave up, 2 usage or unreadable file, "
+    "4 internal error, 130 interrupted.",
+)
+@click.argument("study", type=click.Path(dir_okay=False))
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of the study's record. Default: .eaglecfg/studies/NAME beside the config.",
+)
+@click.option("--dry-run", is_flag=True, help="Print settings, launches and a time plan; launch nothing.")
+@click.option(
+    "--apply", "apply_winner", is_flag=True, help="Write the winner into the config, comments kept."
+)
+@click.option("--launch-anyway", is_flag=True, help="Launch settings that the validator refuses, too.")
+@click.option(
+    "--launch-prefix", metavar="COMMAND", help="Start servers with this instead of the study's prefix."
+)
+@traceback_option
+def command(
+    study: str,
+    out: Path | None,
+    dry_run: bool,
+    apply_winner: bool,
+    launch_anyway: bool,
+    launch_prefix: str | None,
+) -> int:
+    """Run the study STUDY, or go on with it: the same command resumes where it stopped.
+
+    Every trial is a freshly launched server. What is not shown to be faster than the baseline is not called
+    faster; that nothing beats it is a normal result.
+    """
+    prefix = _split(launch_prefix)
+    opened = open_study(Path(study), shown=study, out=out, launch_anyway=launch_anyway, prefix=prefix)
+    if dry_run:
+        return _dry_run(opened)
+    _require_extra()
+    return _run(opened, apply_winner)
+
+
+def _split(text: str | None) -> list[str]:
+    try:
+        return shlex.split(text or "")
+    except ValueError as error:
+        raise UsageError(f"--launch-prefix: {error} in {text}") from None
+
+
+def _require_extra() -> None:
+    """Say what is missing before anything is launched."""
+    import importlib.util
+
+    missing = [name for name in ("optuna", "scipy", "aiohttp") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"tune needs {', '.join(missing)}: pip install 'eaglecfg[tune]'")
+
+
+def _print_plan(opened: Opened, history: History) -> None:
+    for heading, text in plan_lines(opened, history):
+        for index, piece in enumerate(_wrapped(text)):
+            click.echo(f"{heading if index == 0 else '':<{INDENT}}{piece}")
+
+
+def _wrapped(text: str) -> list[str]:
+    import textwrap
+
+    from eaglecfg.cli.output import columns
+
+    return textwrap.wrap(text, max(columns() - INDENT, 40), break_on_hyphens=False, break_long_words=False)
+
+
+def _dry_run(opened: Opened) -> int:
+    from eaglecfg.tune.study import LEDGER, server_command
+
+    _print_plan(opened, fold(read_ledger(opened.folder / LEDGER), opened.conditions))
+    design = opened.design
+    shown = list(design.arms or design.baselines)
+    click.echo("\narms")
+    for arm in shown:
+        given = server_command(opened, arm.deployment)
+        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.env.items())
+        click.echo(f"  {arm.key}  {arm.label}")
+        click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
+    if not design.baselines:
+        click.echo("nothing would be launched: the validator refuses both baselines", err=True)
+        return NOTHING_MEASURED
+    return 0
+
+
+def _run(opened: Opened, apply_winner: bool) -> int:
+    from eaglecfg.cli.tune_progress import Lines, Live, Progress
+    from eaglecfg.tune.interrupts import Interrupts
+    from eaglecfg.tune.study import LEDGER, StudyRun
+
+    with Ledger(opened.folder / LEDGER) as ledger:
+
+        def history() -> History:
+            return fold(ledger.events, opened.conditions)
+
+        def heard(signal: str) -> None:
+            click.echo(f"{signal}: stopping the server, then the study; what is finished is kept", err=True)
+
+        _print_plan(opened, history())
+        click.echo()
+        screen = Live() if sys.stdout.isatty() else Lines()
+        with Interrupts(heard) as interrupts, screen:
+            outcome = StudyRun(opened, ledger, interrupts, Progress(opened, screen, history)).run()
+        results = make_results(opened.design, outcome.history, outcome.finished)
+    _report(opened, results)
+    if outcome.broken:
+        click.echo(f"the study gave up: {outcome.finished}", err=True)
+    _offer(opened, results, apply_winner)
+    measured = any(item.ok for item in outcome.history.launches)
+    return 0 if measured and not outcome.broken else NOTHING_MEASURED
+
+
+def _report(opened: Opened, results: Results) -> None:
+    from eaglecfg.tune.tables import RESULT_MARKDOWN, footnotes, header, table, text_table
+
+    click.echo()
+    for text in text_table(header(results), table(results)):
+        click.echo(text)
+    click.echo()
+    for sentence in (*results.verdict, *footnotes(results)):
+        click.echo("\n".join(_wrapped(sentence)))
+    click.echo(
+        f"\nwritten to {opened.folder / RESULT_MARKDOWN}; every launch is under {opened.folder / 'launches'}"
+    )
+
+
+def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
+    """Show the winner as a patch, and write it where that was asked for."""
+    from eaglecfg.tune.apply import make_patch
+    from eaglecfg.tune.tables import PATCH, replace_text
+
+    if results.winner is None:
+        if apply_winner:
+            click.echo("nothing to apply: no setting was shown to be faster")
+        return
+    patch = make_patch(opened.config, opened.deployment, results.winner.deployment)
+    replace_text(opened.folder / PATCH, patch.diff)
+    click.echo(f"\n{patch.diff}", nl=False)
+    document = opened.config.document
+    path = Path(document.folder) / Path(document.name).name
+    if not apply_winner:
+        click.echo(f"\n--apply writes this to {document.name} (saved as {opened.folder / PATCH})")
+        return
+    replace_text(path, patch.text)
+    click.echo(f"\n{document.name} is changed")

@@ -1,0 +1,157 @@
+"""What a running study shows: whole lines in a pipe, a live status line on a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+import click
+
+from eaglecfg.tune.history import ROUND, History, Launch
+from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.plan import duration, make_plan
+from eaglecfg.tune.results import percent
+from eaglecfg.tune.schedule import Wanted, best_so_far
+
+PHASES = {"search": "search", "anchor": "baseline again", "replicate": "leader again"}
+
+
+class Screen(Protocol):
+    """Where progress goes."""
+
+    def say(self, text: str) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Lines:
+    """Plain lines; the status is not shown."""
+
+    def say(self, text: str) -> None:
+        click.echo(text)
+
+    def status(self, text: str) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Live:
+    """Lines above a status line that rich keeps at the bottom."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.status import Status
+
+        self.console = Console(highlight=False)
+        self.line = Status("starting", console=self.console)
+
+    def say(self, text: str) -> None:
+        from rich.text import Text
+
+        self.console.print(Text(text), soft_wrap=True)
+
+    def status(self, text: str) -> None:
+        from rich.text import Text
+
+        self.line.update(Text(text))
+
+    def __enter__(self) -> Self:
+        self.line.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.line.stop()
+
+
+class Progress:
+    """Turns the events of a study into words."""
+
+    def __init__(self, opened: Opened, screen: Screen, history: Callable[[], History]) -> None:
+        self.opened, self.screen, self.history = opened, screen, history
+        self.now = ""
+        self.begun = time.monotonic()
+
+    def __call__(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Hear one event."""
+        if kind == "note":
+            self.screen.say(f"note: {data['text']}")
+        elif kind == "orphan":
+            self.screen.say(f"launch {data['n']} ({data['label']}) was left behind: {data['note']}")
+        elif kind == "rejected":
+            self.screen.say(f"not launched: {data['label']}: {data['findings'][0]}")
+        elif kind == "finalists":
+            self.screen.say(f"into the rounds: {'; '.join(data['labels'])}")
+        elif kind == "launch":
+            self._launch(data["step"], data["n"])
+        elif kind == "progress":
+            self._phase(data["kind"], data["data"])
+        elif kind == "ended":
+            self._ended(data["step"], data["launch"])
+
+    def _launch(self, step: Wanted, number: int) -> None:
+        self.now = f"launch {number} of {self._total()}: {step.arm.label}"
+        self.begun = time.monotonic()
+        self._show("starting the server")
+
+    def _total(self) -> int:
+        history = self.history()
+        return len(history.launches) + make_plan(self.opened, history).launches
+
+    def _phase(self, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "ready":
+            self._show("warming up")
+        elif kind == "warmup":
+            self._show(f"warming up at concurrency {data['concurrency']}: {data['tokens_per_s']:.1f} tok/s")
+        elif kind == "block":
+            block = data["block"]
+            self._show(
+                f"block {block.index + 1} of {self.opened.plan.blocks} at concurrency {block.concurrency}: "
+                f"{block.tokens_per_s:.1f} tok/s"
+            )
+        elif kind == "check":
+            self._show("compared greedy output")
+        elif kind == "stopping":
+            self._show("stopping the server")
+
+    def _show(self, what: str) -> None:
+        left = make_plan(self.opened, self.history()).seconds
+        self.screen.status(f"{self.now}: {what}{self._best()}, {duration(left)} left")
+
+    def _best(self) -> str:
+        found = best_so_far(self.opened.design, self.history())
+        return f"; best so far {found[0]} {percent(found[1])}" if found is not None else ""
+
+    def _ended(self, step: Wanted, launch: Launch) -> None:
+        where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]
+        head = f"[{len(self.history().launches):>3}/{self._total()}] {step.arm.label:<24} {where:<10}"
+        if not launch.ok:
+            self.screen.say(f"{head} failed ({launch.failure}): {launch.message}")
+            for text in launch.lines[-3:]:
+                self.screen.say(f"          {text}")
+            return
+        words = [
+            f"{pow(2.718281828459045, value):.1f} tok/s at {level}" for level, value in launch.scores.items()
+        ]
+        tokens = sum(row[0] for row in launch.counters.values())
+        steps = sum(row[1] for row in launch.counters.values())
+        if steps:
+            words.append(f"accept {tokens / steps:.2f}")
+        if launch.rewritten and launch.ran != launch.arm:
+            words.append("rewritten by the server")
+        words += [f"over the limit: {limit}" for limit in launch.limits]
+        words.append(f"{launch.seconds:.1f} s")
+        left = make_plan(self.opened, self.history()).seconds
+        self.screen.say(f"{head} {', '.join(words)}{self._best()}; {duration(left)} left")

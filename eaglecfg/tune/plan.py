@@ -1,0 +1,186 @@
+"""What a study is going to do, said before it starts: settings, launches, time, and the gain it can show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eaglecfg.tune.deadline import launch_seconds
+from eaglecfg.tune.design import Design
+from eaglecfg.tune.history import History
+from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.profiles import ANCHOR_EVERY
+from eaglecfg.tune.schedule import spread_of
+from eaglecfg.tune.statistics import resolvable, rounds_for
+
+QUICK_START_S = 4.0
+"""Start of a server that ships with eaglecfg, on a CPU with a small model."""
+
+ENGINE_START_S = 70.0
+"""Start of SGLang with an 8B model on two H200, caches warm: 57 to 78 s were seen."""
+
+FIRST_START_S = 100.0
+"""What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s
+were seen."""
+
+USUAL_GOAL = 0.02
+"""The gain for which the plan says how many launches it would take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """``launches`` are those left, ``seconds`` their time. ``resolves`` is the gain (a share) that is
+    found with 80 % probability at a launch ``spread`` (a share); ``spread_seen`` and ``time_seen`` tell
+    measured from assumed."""
+
+    launches: int
+    launch_s: float
+    seconds: float
+    time_seen: bool
+    spread: float
+    spread_seen: bool
+    resolves: float
+    rounds_for_goal: int
+
+
+def make_plan(opened: Opened, history: History) -> Plan:
+    """The plan for what is left of a study."""
+    design = opened.design
+    own = any("eaglecfg." in word for word in opened.prefix)
+    launch_s = launch_seconds(history, design, QUICK_START_S if own else ENGINE_START_S)
+    seen = any(item.ok for item in history.launches)
+    done = len(history.settled())
+    launches = max(design.total - done, 0)
+    if design.launches is not None:
+        launches = max(min(launches, design.launches - len(history.launches)), 0)
+    spread, spread_seen = spread_of(history)
+    arms = design.final_arms
+    return Plan(
+        launches,
+        launch_s,
+        launches * launch_s + (0.0 if seen or own or not launches else FIRST_START_S),
+        seen,
+        spread,
+        spread_seen,
+        resolvable(spread, design.rounds, arms) if arms > 1 else math.inf,
+        rounds_for(USUAL_GOAL, spread, max(arms, 2)),
+    )
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def gain_words(plan: Plan, rounds: int) -> str:
+    """The sentence on what this study can show."""
+    source = "seen in this study" if plan.spread_seen else "assumed until launches have been repeated"
+    if math.isinf(plan.resolves):
+        return "too few rounds to show any gain; give a larger budget"
+    return (
+        f"a gain of {plan.resolves * 100:.1f} % or more is found 4 times in 5 with {rounds} launches a "
+        f"setting, if launches of one setting differ by {plan.spread * 100:.1f} % ({source}); "
+        f"{USUAL_GOAL * 100:.0f} % would take {plan.rounds_for_goal}"
+    )
+
+
+def launch_words(design: Design) -> str:
+    """How many launches of what, by mode."""
+    finals = f"{design.rounds} rounds of {design.final_arms} = {design.final_arms * design.rounds} launches"
+    if design.mode == "rounds":
+        return f"{finals}, every second round backwards"
+    again = f"the baseline every {ANCHOR_EVERY}th"
+    if design.mode == "screen":
+        return (
+            f"every setting once, {again}, leaders again: {design.search_launches} launches; then "
+            f"{finals} with both baselines and the best {design.profile.finalists}"
+        )
+    return (
+        f"{design.search_launches} launches chosen by a sampler, {again}; then "
+        f"{finals} with both baselines and the best {design.profile.finalists}"
+    )
+
+
+def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
+    """(heading, text) pairs that describe the study."""
+    design, measured, plan = opened.design, opened.plan, make_plan(opened, history)
+    engine = opened.config.engine
+    label = f"{engine.name} {engine.version}" if engine is not None else "engine not named"
+    out = [
+        (
+            "study",
+            f"{opened.name}: deployment {opened.deployment.name} of {opened.config.document.name}, {label}",
+        )
+    ]
+    out.append(("settings", _settings(design)))
+    out += [("not searched", f"{key}: {why}") for key, why in opened.inert.items()]
+    out += _rejected(design)
+    out.append(("profile", f"{design.profile.name}: {launch_words(design)}"))
+    levels = " and ".join(str(level) for level in measured.concurrency)
+    out.append(
+        (
+            "each launch",
+            f"warm-up, then {measured.blocks} blocks of {measured.requests_per_block} requests x "
+            f"{measured.output_tokens} tokens at concurrency {levels}",
+        )
+    )
+    source = "as seen so far" if plan.time_seen else "assumed until the first has been seen"
+    done = f"{len(history.launches)} launches are done; " if history.launches else ""
+    out.append(
+        (
+            "time",
+            f"{done}{plan.launches} launches, about {duration(plan.seconds)} ("
+            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened)}",
+        )
+    )
+    out.append(("can show", gain_words(plan, design.rounds)))
+    if history.aside:
+        out.append(
+            ("set aside", f"{history.aside} launches of this record were measured under other conditions")
+        )
+    out.append(("record", str(opened.folder)))
+    return out
+
+
+def _settings(design: Design) -> str:
+    if design.mode == "search" and not design.arms:
+        keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
+        return f"{design.space.size} combinations of {keys}"
+    names = []
+    for arm in design.arms:
+        as_is = design.as_is is not None and arm.key == design.as_is.key
+        names.append(f"{arm.label} (as it stands)" if as_is and arm.label != "as it stands" else arm.label)
+    return f"{len(names)}: {'; '.join(names)}"
+
+
+def _rejected(design: Design) -> list[tuple[str, str]]:
+    """What costs no launch, by finding: many settings share one."""
+    by_finding: dict[str, list[str]] = {}
+    for label, findings in design.rejected.items():
+        by_finding.setdefault(findings[0], []).append(label)
+    return [
+        ("not launched", f"{_some(labels)}: {finding} (--launch-anyway overrides)")
+        for finding, labels in by_finding.items()
+    ]
+
+
+def _some(labels: Sequence[str], most: int = 4) -> str:
+    more = f" and {len(labels) - most} more" if len(labels) > most else ""
+    return "; ".join(labels[:most]) + more
+
+
+def _budget(opened: Opened) -> str:
+    budget = opened.study.budget
+    parts = []
+    if budget.launches is not None:
+        parts.append(f"{budget.launches} launches")
+    if budget.hours is not None:
+        parts.append(f"{budget.hours:g} h")
+    if budget.until is not None:
+        parts.append(f"until {budget.until}")
+    return f"; budget {', '.join(parts)}" if parts else ""

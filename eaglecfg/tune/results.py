@@ -1,0 +1,316 @@
+"""What a study came to: every setting against both baselines, the tie set, and a verdict in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eaglecfg.tune.arm import Arm, spelled
+from eaglecfg.tune.design import Design
+from eaglecfg.tune.history import ROUND, History, Launch
+from eaglecfg.tune.schedule import arm_of, complete_rounds, finalists, spread_of, usable
+from eaglecfg.tune.statistics import Analysis, Comparison, compare, mean, resolvable
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """One setting against a baseline, as factors. ``low`` and ``high`` are None where there is one launch
+    only."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One setting. Speeds are geometric means over launches, by concurrency; ``accept_length`` and
+    ``step_ms`` pool the counters of all launches. ``launches`` count good ones. ``spread`` is the standard
+    deviation of one launch as a share. ``final`` tells whether the numbers come from the rounds, or from the
+    search alone."""
+
+    arm: str
+    label: str
+    role: str
+    launches: int
+    failed: int
+    final: bool
+    tokens_per_s: Mapping[int, float]
+    accept_length: float | None
+    step_ms: Mapping[int, float]
+    spread: float | None
+    against_as_is: Gain | None
+    against_off: Gain | None
+    tied: bool
+    fastest: bool
+    winner: bool
+    agreement: float | None
+    startup_s: float | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Everything the final table and the files are made of. ``winner`` is None where nothing beats the
+    baseline.
+
+    ``verdict`` are sentences, the first of which answers the question. ``spread`` is one launch's standard
+    deviation as a share, ``seen`` whether it was measured here; ``resolves`` is the gain this study could
+    show.
+    """
+
+    rows: tuple[Row, ...]
+    failures: tuple[Launch, ...]
+    analysis: Analysis | None
+    winner: Arm | None
+    verdict: tuple[str, ...]
+    spread: float
+    seen: bool
+    resolves: float
+    finished: str
+    launches: int
+
+
+def make_results(design: Design, history: History, finished: str) -> Results:
+    """Reduce a history. ``finished`` says why the study ended, empty while it runs."""
+    rounds = complete_rounds(design, history)
+    count = len(next(iter(rounds.values()), ()))
+    enough = count >= 2 and len(rounds) >= 2
+    keys = [ran_key(history, arm) for arm in (design.as_is, design.off) if arm is not None]
+    in_rounds = [key for key in keys if key in rounds]
+    analysis = compare(rounds, in_rounds[0]) if enough and in_rounds else None
+    versus_off = compare(rounds, in_rounds[-1]) if enough and in_rounds else None
+    winner = _winner(design, history, analysis, rounds)
+    spread, seen = spread_of(history)
+    if analysis is not None and analysis.freedom > 0:
+        spread, seen = analysis.spread, True
+    arms = len(rounds) or design.final_arms
+    rows = _rows(design, history, analysis, versus_off, winner)
+    return Results(
+        rows=rows,
+        failures=tuple(item for item in history.launches if not item.ok),
+        analysis=analysis,
+        winner=winner,
+        verdict=_verdict(design, history, rows, analysis, winner, finished),
+        spread=spread,
+        seen=seen,
+        resolves=resolvable(spread, max(count, 1), arms) if arms > 1 else math.inf,
+        finished=finished,
+        launches=len(history.launches),
+    )
+
+
+def ran_key(history: History, arm: Arm) -> str:
+    """The key of what the server makes of ``arm``."""
+    return history.aliases().get(arm.key, arm.key)
+
+
+def _winner(
+    design: Design, history: History, analysis: Analysis | None, rounds: Mapping[str, Sequence[float]]
+) -> Arm | None:
+    """The simplest setting that is shown to be faster and not shown to lose to the best."""
+    if analysis is None:
+        return None
+    better = [item.arm for item in analysis.comparisons if item.better and usable(history, item.arm)]
+    pool = [arm for arm in better if arm in analysis.ties] or better
+    arms = [arm for key in pool if (arm := arm_of(design, history, key)) is not None]
+    return min(arms, key=lambda arm: (simplicity(arm), -mean(rounds[arm.key])), default=None)
+
+
+def simplicity(arm: Arm) -> tuple[int, int]:
+    """Fewer changed keys first (the shape of speculation counts once), then fewer draft tokens."""
+    changed = {path[:1] if path[0] == "speculative" else path for path in map(spelled, arm.changed)}
+    return len(changed), arm.draft_tokens
+
+
+def _rows(
+    design: Design,
+    history: History,
+    analysis: Analysis | None,
+    versus_off: Analysis | None,
+    winner: Arm | None,
+) -> tuple[Row, ...]:
+    fixed = {arm.key: arm for arm in (*design.baselines, *design.arms)}
+    launched = [key for item in history.launches for key in (item.arm, item.ran)]
+    keys = list(dict.fromkeys([*fixed, *launched]))
+    final = {ran_key(history, arm) for arm in finalists(design, history)}
+    rows = [
+        _row(design, history, key, final, analysis, versus_off, winner) for key in keys if key in launched
+    ]
+    return tuple(sorted(rows, key=lambda row: (not row.final, -_speed(row))))
+
+
+def _speed(row: Row) -> float:
+    values = list(row.tokens_per_s.values())
+    return math.exp(mean([math.log(value) for value in values])) if values else 0.0
+
+
+def _row(
+    design: Design,
+    history: History,
+    key: str,
+    final: set[str],
+    analysis: Analysis | None,
+    versus_off: Analysis | None,
+    winner: Arm | None,
+) -> Row:
+    in_rounds = bool(history.of(key, ROUND)) and key in final
+    good = history.of(key, ROUND) if in_rounds else history.of(key)
+    arm = arm_of(design, history, key)
+    label = arm.label if arm is not None else str(history.arms[key]["label"])
+    levels = sorted({level for item in good for level in item.scores})
+    scores = [item.score for item in good]
+    same = [item.agreement for item in good if item.agreement is not None]
+    phase = (ROUND,) if in_rounds else ()
+    return Row(
+        arm=key,
+        label=label,
+        role=_role(design, history, key),
+        launches=len(history.of(key)),
+        failed=sum(not item.ok for item in history.launches if item.arm == key),
+        final=in_rounds,
+        tokens_per_s={level: math.exp(mean([item.scores[level] for item in good])) for level in levels},
+        accept_length=_pooled([item.counters[level] for item in good for level in levels], 0, 1),
+        step_ms={
+            level: ms
+            for level in levels
+            if (ms := _pooled([item.counters[level] for item in good], 2, 3)) is not None
+        },
+        spread=math.sqrt(sum((s - mean(scores)) ** 2 for s in scores) / (len(scores) - 1))
+        if len(scores) > 1
+        else None,
+        against_as_is=_gain(history, key, design.as_is or design.off, analysis, phase),
+        against_off=_gain(history, key, design.off, versus_off, phase),
+        tied=analysis is not None and key in analysis.ties,
+        fastest=analysis is not None and key == analysis.best,
+        winner=winner is not None and key == winner.key,
+        agreement=mean(same) if same else None,
+        startup_s=mean([item.startup_s for item in good]) if good else None,
+        notes=_notes(history, key),
+    )
+
+
+def _role(design: Design, history: History, key: str) -> str:
+    roles = []
+    if design.as_is is not None and key in (design.as_is.key, ran_key(history, design.as_is)):
+        roles.append("as it stands")
+    if design.off is not None and key == design.off.key:
+        roles.append("as it stands, off" if design.as_is is None else "off")
+    return ", ".join(roles)
+
+
+def _pooled(counters: Sequence[Sequence[float]], top: int, bottom: int) -> float | None:
+    """Sum over sum; None where nothing was counted."""
+    below = sum(row[bottom] for row in counters)
+    return sum(row[top] for row in counters) / below if below else None
+
+
+def _gain(
+    history: History, key: str, baseline: Arm | None, analysis: Analysis | None, phases: tuple[str, ...]
+) -> Gain | None:
+    other_key = ran_key(history, baseline) if baseline is not None else key
+    if other_key == key:
+        return None
+    if analysis is not None and analysis.baseline == other_key:
+        for item in analysis.comparisons:
+            if item.arm == key:
+                return Gain(item.ratio, item.low, item.high, item.p_holm)
+    own, other = history.of(key, *phases), history.of(other_key, *phases)
+    if not own or not other:
+        return None
+    return Gain(math.exp(mean([i.score for i in own]) - mean([i.score for i in other])), None, None, None)
+
+
+def _notes(history: History, key: str) -> tuple[str, ...]:
+    notes = []
+    for item in history.launches:
+        if item.arm == key and item.ran != key:
+            changes = ", ".join(f"{flag} {asked} -> {ran}" for flag, (asked, ran) in item.rewritten.items())
+            notes.append(f"the server rewrites it: {changes}")
+        if item.arm == key and not item.ok:
+            notes.append(f"{item.failure}: {item.message}")
+        if item.ran == key:
+            notes += [f"over the limit: {limit}" for limit in item.limits]
+    return tuple(dict.fromkeys(notes))
+
+
+def percent(ratio: float) -> str:
+    """A factor as a signed change: 1.125 is +12.5 %."""
+    return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def interval(low: float, high: float) -> str:
+    """Two factors as a signed interval."""
+    return f"{percent(low)[:-2]} to {percent(high)}"
+
+
+def _verdict(
+    design: Design,
+    history: History,
+    rows: Sequence[Row],
+    analysis: Analysis | None,
+    winner: Arm | None,
+    finished: str,
+) -> tuple[str, ...]:
+    out: list[str] = []
+    measured = [row for row in rows if row.launches]
+    if not measured:
+        return ("No setting could be measured.",)
+    as_is = ran_key(history, design.as_is) if design.as_is is not None else None
+    stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
+    named = "the deployment as it stands" if stands else "speculation off"
+    by_key = {row.arm: row for row in rows}
+    if analysis is None:
+        out.append(f"Too few complete rounds to compare settings with {named}: at least two are needed.")
+    elif winner is None:
+        out.append(_no_winner(analysis, by_key, named))
+    else:
+        out.append(_winner_words(analysis, by_key, winner, named))
+        best = by_key[analysis.best]
+        if analysis.best != winner.key:
+            out.append(
+                f"{best.label} was measured fastest; that it is more than 2 % faster is not shown, "
+                f"and {winner.label} is simpler."
+            )
+    if analysis is not None and len(analysis.ties) > 1:
+        tied = ", ".join(by_key[key].label for key in analysis.ties)
+        out.append(f"Within 2 % of the best, as far as these launches can tell: {tied}.")
+    out += _off_words(by_key.get(as_is or ""))
+    if not finished:
+        out.append("The study is not finished: the same command goes on where it stopped.")
+    return tuple(out)
+
+
+def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str:
+    best: Comparison = analysis.comparisons[0]
+    return (
+        f"No setting beats {named}: the nearest, {by_key[best.arm].label}, came to {percent(best.ratio)} "
+        f"(95 % interval {interval(best.low, best.high)})."
+    )
+
+
+def _winner_words(analysis: Analysis, by_key: Mapping[str, Row], winner: Arm, named: str) -> str:
+    found = next(item for item in analysis.comparisons if item.arm == winner.key)
+    row = by_key[winner.key]
+    words = (
+        f"{row.label} beats {named} by {percent(found.ratio)[1:]} "
+        f"(95 % interval {interval(found.low, found.high)}, {analysis.rounds} launches each)"
+    )
+    off = row.against_off
+    if off is not None and named != "speculation off":
+        span = f" ({interval(off.low, off.high)})" if off.low is not None and off.high is not None else ""
+        words += f", and is {percent(off.ratio)} against speculation off{span}"
+    return words + "."
+
+
+def _off_words(as_it_stands: Row | None) -> list[str]:
+    """The fault that started this project: a deployment that would be faster without its draft."""
+    gain = as_it_stands.against_off if as_it_stands is not None else None
+    if gain is None or gain.high is None or gain.low is None or gain.high >= 1.0:
+        return []
+    return [
+        f"As it stands the deployment is slower than with speculation off: {percent(gain.ratio)} "
+        f"({interval(gain.low, gain.high)}); eaglecfg validate and trace look for the reason."
+    ]
