@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eaglecfg.rules.model import Rule
 from eaglecfg.rules.arguments import (
     ec301_flag_unknown,
     ec302_draft_tokens_rewritten,
@@ -34,6 +33,7 @@ from eaglecfg.rules.arguments import (
     ec328_flag_deprecated,
     ec329_installed_versions,
 )
+from eaglecfg.rules.model import Rule
 
 RULES: tuple[Rule, ...] = (
     ec301_flag_unknown.RULE,

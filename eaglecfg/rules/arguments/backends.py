@@ -6,7 +6,8 @@ from eaglecfg.rules.context import Context
 
 
 def backend(ctx: Context, stage: str) -> tuple[str | None, str]:
-    """The backend given for ``stage`` (``decode`` or ``prefill``) and the flag that gives it; None: left to the engine."""
+    """The backend given for ``stage`` (``decode`` or ``prefill``) and the flag that gives it; None: left to
+    the engine."""
     for name in (f"{stage}_attention_backend", "attention_backend"):
         value = ctx.argument(name)
         if isinstance(value, str):

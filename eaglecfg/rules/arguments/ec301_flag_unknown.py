@@ -11,7 +11,8 @@ from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 def check(ctx: Context) -> Iterator[Item]:
     """Every argument must be a flag of this version, by name, alias or unambiguous beginning."""
-    assert ctx.engine is not None and ctx.arguments is not None
+    assert ctx.engine is not None
+    assert ctx.arguments is not None
     flags = ctx.engine.flags
     for argument in ctx.arguments.values():
         name = flags.canonical(argument.name)
@@ -37,7 +38,11 @@ def check(ctx: Context) -> Iterator[Item]:
             path=ctx.where(*argument.path),
             at_key=True,
             why="SGLang's argument parser stops"
-            + (f": --{name.replace('_', '-')} could begin {len(longer)} flags" if longer else " at a flag that it does not know"),
+            + (
+                f": --{name.replace('_', '-')} could begin {len(longer)} flags"
+                if longer
+                else " at a flag that it does not know"
+            ),
             help=advice,
             values={"flag": argument.name, "versions": versions[:1] + versions[-1:]},
         )

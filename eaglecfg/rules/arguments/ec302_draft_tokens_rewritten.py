@@ -23,7 +23,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"SGLang will run num_draft_tokens = {wanted}, not {shape.tokens}",
         path=path,
-        why="with eagle_topk 1 the draft is a chain, and a chain has num_steps + 1 tokens: the engine rewrites the number "
+        why="with eagle_topk 1 the draft is a chain, and a chain has num_steps + 1 tokens: the engine "
+        "rewrites the number "
         "and says so in one log line",
         help=f"write num_draft_tokens: {wanted}, or more num_steps if you want longer drafts",
         related=(

@@ -14,7 +14,8 @@ WANTED = {"bool": "true or false", "int": "a whole number", "float": "a number",
 
 def check(ctx: Context) -> Iterator[Item]:
     """Every value must be of the type that the flag's parser reads."""
-    assert ctx.engine is not None and ctx.arguments is not None
+    assert ctx.engine is not None
+    assert ctx.arguments is not None
     flags = ctx.engine.flags
     for argument in ctx.arguments.values():
         name = flags.canonical(argument.name)

@@ -11,7 +11,8 @@ from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, 
 
 def check(ctx: Context) -> Iterator[Item]:
     """A flag with choices takes one of them, letter for letter."""
-    assert ctx.engine is not None and ctx.arguments is not None
+    assert ctx.engine is not None
+    assert ctx.arguments is not None
     flags = ctx.engine.flags
     for argument in ctx.arguments.values():
         fact = flags.get(flags.canonical(argument.name))
@@ -28,7 +29,8 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{argument.name} {wrong[0]} is not a choice of sglang {ctx.engine.version}",
             path=ctx.where(*argument.path),
             why="SGLang's argument parser stops",
-            help=(f"did you mean {near[0]}? " if near else "") + f"choices are {listed(list(fact.choices), 8)}",
+            help=(f"did you mean {near[0]}? " if near else "")
+            + f"choices are {listed(list(fact.choices), 8)}",
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", fact.source, listed(list(fact.choices), 8)),),
             values={argument.name: argument.value},
         )

@@ -25,7 +25,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"num_steps must be given together with {spelled}, but is not",
         path=ctx.argument_path(f"speculative_{given[0][0]}"),
-        why="SGLang chooses all three numbers or none; it stops with a bare AssertionError while it reads its arguments",
+        why="SGLang chooses all three numbers or none; it stops with a bare AssertionError while it reads "
+        "its arguments",
         help=f"add num_steps (a chain of n steps has n + 1 draft tokens), or leave out {spelled}",
         values=dict(given),
     )

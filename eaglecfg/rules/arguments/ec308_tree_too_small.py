@@ -22,15 +22,19 @@ def check(ctx: Context) -> Iterator[Item]:
     if shape.tokens <= most:
         return
     yield Finding(
-        f"num_draft_tokens must be at most {most} for {steps} steps of eagle_topk {topk}, but is {shape.tokens}",
+        f"num_draft_tokens must be at most {most} for {steps} steps of eagle_topk {topk}, but is "
+        f"{shape.tokens}",
         path=ctx.argument_path("speculative_num_draft_tokens"),
-        why="SGLang picks the best num_draft_tokens - 1 candidates of the tree; torch.topk fails when there are fewer",
+        why="SGLang picks the best num_draft_tokens - 1 candidates of the tree; torch.topk fails when "
+        "there are fewer",
         help=f"write num_draft_tokens: {most} or less, or more num_steps",
         related=(
             (ctx.argument_path("speculative_num_steps"), f"{steps} steps"),
             (ctx.argument_path("speculative_eagle_topk"), f"{topk} branches a step"),
         ),
-        arithmetic=(f"candidates: {topk} + {steps - 1} × {topk} × {topk} = {most - 1}, and the root makes {most}",),
+        arithmetic=(
+            f"candidates: {topk} + {steps - 1} × {topk} × {topk} = {most - 1}, and the root makes {most}",
+        ),
         values={"num_steps": steps, "eagle_topk": topk, "num_draft_tokens": shape.tokens, "most": most},
     )
 

@@ -27,7 +27,8 @@ def check(ctx: Context) -> Iterator[Item]:
             yield Finding(
                 f"{name} must be at least {least}, but is {number}",
                 path=ctx.argument_path(f"speculative_{name}"),
-                why="there is nothing to draft with such a shape; SGLang does not check it and crashes while it starts",
+                why="there is nothing to draft with such a shape; SGLang does not check it and crashes "
+                "while it starts",
                 help="write speculative: off to serve without speculation"
                 if name != "eagle_topk"
                 else "write eagle_topk: 1 for a chain",

@@ -18,12 +18,15 @@ def check(ctx: Context) -> Iterator[Item]:
     if shape.tokens >= shape.steps + 1 or shape.tokens < 2:
         return
     yield Finding(
-        f"num_draft_tokens {shape.tokens} reaches depth {deepest} at most, but num_steps drafts {shape.steps} deep",
+        f"num_draft_tokens {shape.tokens} reaches depth {deepest} at most, but num_steps drafts "
+        f"{shape.steps} deep",
         path=ctx.argument_path("speculative_num_draft_tokens"),
         why="the deeper draft steps are computed for every verify and thrown away",
         help=f"write num_draft_tokens: {shape.steps + 1} or more, or num_steps: {deepest}",
         related=((ctx.argument_path("speculative_num_steps"), f"{shape.steps} steps"),),
-        arithmetic=(f"root + {deepest} = {shape.tokens} tokens; a branch of {shape.steps} needs {shape.steps + 1}",),
+        arithmetic=(
+            f"root + {deepest} = {shape.tokens} tokens; a branch of {shape.steps} needs {shape.steps + 1}",
+        ),
         values={"num_steps": shape.steps, "num_draft_tokens": shape.tokens},
     )
 

@@ -16,7 +16,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if shape is None or not shape.open or shape.adaptive or not ctx.speculates:
         yield NotApplicable()
         return
-    assert ctx.engine is not None and ctx.target is not None and ctx.target.config is not None
+    assert ctx.engine is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     chosen = [ctx.resolution.runs(name) if ctx.resolution is not None else None for name in NAMES]
     if any(number is None for number in chosen):
         yield NotChecked("the engine facts do not say which shape is chosen for this target")
@@ -24,10 +26,12 @@ def check(ctx: Context) -> Iterator[Item]:
     steps, topk, tokens = chosen
     architecture = ctx.target.config.architecture
     yield Finding(
-        f"sglang {ctx.engine.version} chooses num_steps {steps}, eagle_topk {topk}, num_draft_tokens {tokens} for {architecture}",
+        f"sglang {ctx.engine.version} chooses num_steps {steps}, eagle_topk {topk}, num_draft_tokens "
+        f"{tokens} for {architecture}",
         path=ctx.where("speculative"),
         why="the choice depends on target class and version, and no draft was asked",
-        help="write the three numbers out, so that an upgrade does not change them; a draft trained for chains wants eagle_topk 1"
+        help="write the three numbers out, so that an upgrade does not change them; a draft trained for "
+        "chains wants eagle_topk 1"
         if topk != 1
         else "write the three numbers out, so that an upgrade does not change them",
         values={"num_steps": steps, "eagle_topk": topk, "num_draft_tokens": tokens},

@@ -54,7 +54,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"page_size must be 1 for eagle_topk {topk} on attention_backend {name}, but is {page}",
         path=ctx.argument_path("page_size"),
-        why=f"sglang {ctx.engine.version} combines trees and pages on {', '.join(allowed)} only and stops while it reads its arguments",
+        why=f"sglang {ctx.engine.version} combines trees and pages on {', '.join(allowed)} only and stops "
+        "while it reads its arguments",
         help=f"write page_size: 1 or eagle_topk: 1, or choose {' or '.join(allowed)}",
         evidence=_source(ctx, "tree_page_backends"),
         related=(

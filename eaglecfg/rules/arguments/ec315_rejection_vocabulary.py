@@ -20,12 +20,16 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if not vocabulary.reduced:
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     yield Finding(
-        f"{flag} needs one vocabulary for target and draft, but the draft has {vocabulary.rows} of {vocabulary.target} tokens",
+        f"{flag} needs one vocabulary for target and draft, but the draft has {vocabulary.rows} of "
+        f"{vocabulary.target} tokens",
         path=ctx.argument_path(flag),
-        why="target and draft probabilities are compared token by token; SGLang refuses only after both models are loaded",
+        why="target and draft probabilities are compared token by token; SGLang refuses only after both "
+        "models are loaded",
         help=f"leave out {flag}, or use a draft with the whole vocabulary",
         evidence=(
             config_line(ctx.draft.config, "draft_vocab_size"),

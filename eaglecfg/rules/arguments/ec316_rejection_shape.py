@@ -22,7 +22,8 @@ def check(ctx: Context) -> Iterator[Item]:
         yield Finding(
             f"{threshold} must stay 1.0 together with {flag}, but is {ctx.argument(threshold)}",
             path=ctx.argument_path(threshold),
-            why="rejection sampling decides by itself what is accepted; SGLang stops while it reads its arguments",
+            why="rejection sampling decides by itself what is accepted; SGLang stops while it reads its "
+            "arguments",
             help=f"leave out {threshold}, or {flag}",
             related=((ctx.argument_path(flag), "rejection sampling is on"),),
             values={threshold: ctx.argument(threshold)},
@@ -36,7 +37,8 @@ def check(ctx: Context) -> Iterator[Item]:
         yield Finding(
             f"eagle_topk must be 1 together with {flag}, but is {topk}{chosen}",
             path=ctx.argument_path("speculative_eagle_topk" if not shape.open else flag),
-            why=f"rejection sampling works on chains; {algorithm(ctx)} stops while SGLang reads its arguments",
+            why=f"rejection sampling works on chains; {algorithm(ctx)} stops while SGLang reads its "
+            "arguments",
             help="write num_steps and eagle_topk: 1",
             related=((ctx.argument_path(flag), "rejection sampling is on"),),
             values={"eagle_topk": topk},

@@ -21,7 +21,8 @@ def check(ctx: Context) -> Iterator[Item]:
             yield Finding(
                 f"{name} must be 1.0 for the target's own output, but is {value}",
                 path=ctx.argument_path(name),
-                why="draft tokens are accepted that the target would not have sampled: answers change, and nothing says so",
+                why="draft tokens are accepted that the target would not have sampled: answers change, and "
+                "nothing says so",
                 help=f"leave out {name}, unless a change of the output is what you want",
                 values={name: value},
             )

@@ -30,8 +30,11 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"speculative_adaptive is switched off because {because}",
         path=ctx.argument_path("speculative_adaptive"),
-        why="adaptive steps work for EAGLE and EAGLE3 chains without data-parallel attention; one log line says that it is off",
-        help="leave out speculative_adaptive, or write eagle_topk: 1" if "topk" in because else "leave out speculative_adaptive",
+        why="adaptive steps work for EAGLE and EAGLE3 chains without data-parallel attention; one log line "
+        "says that it is off",
+        help="leave out speculative_adaptive, or write eagle_topk: 1"
+        if "topk" in because
+        else "leave out speculative_adaptive",
         values={"speculative_adaptive": True},
     )
 

@@ -19,7 +19,8 @@ def check(ctx: Context) -> Iterator[Item]:
         yield Finding(
             f"{SINK} needs {WINDOW}, which is not given",
             path=ctx.argument_path(SINK),
-            why="a sink is what a window keeps from the start of the text; SGLang stops while it reads its arguments",
+            why="a sink is what a window keeps from the start of the text; SGLang stops while it reads its "
+            "arguments",
             help=f"add {WINDOW}, or leave out {SINK}",
             values={SINK: sink},
         )

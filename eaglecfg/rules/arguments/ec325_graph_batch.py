@@ -21,9 +21,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if captured >= running or ctx.argument("disable_cuda_graph") is True:
         return
     yield Finding(
-        f"{flag} {captured} is below max_running_requests {running}, so that larger batches run without CUDA graphs",
+        f"{flag} {captured} is below max_running_requests {running}, so that larger batches run without "
+        "CUDA graphs",
         path=ctx.argument_path(flag),
-        why="draft steps are short, and without graphs launching them costs more than they save: slower than plain decoding",
+        why="draft steps are short, and without graphs launching them costs more than they save: slower "
+        "than plain decoding",
         help=f"write {flag}: {running}, or leave it out",
         related=((ctx.argument_path("max_running_requests"), f"{running} requests may run"),),
         values={flag: captured, "max_running_requests": running},

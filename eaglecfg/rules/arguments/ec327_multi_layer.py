@@ -18,7 +18,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"{FLAG} belongs to multi-layer MTP heads, but the algorithm is EAGLE3",
         path=ctx.argument_path(FLAG),
-        why="SGLang then starts another worker, which loads one draft for each step and was not made for EAGLE-3 drafts",
+        why="SGLang then starts another worker, which loads one draft for each step and was not made for "
+        "EAGLE-3 drafts",
         help=f"leave out {FLAG}; several layers in one EAGLE-3 draft need no flag",
         related=((ctx.argument_path("speculative_algorithm"), "EAGLE3"),),
         values={FLAG: True},

@@ -10,7 +10,8 @@ from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 def check(ctx: Context) -> Iterator[Item]:
     """Flags that the engine itself calls deprecated."""
-    assert ctx.engine is not None and ctx.arguments is not None
+    assert ctx.engine is not None
+    assert ctx.arguments is not None
     for argument in ctx.arguments.values():
         fact = ctx.engine.flags.get(ctx.engine.flags.canonical(argument.name))
         if fact is None or not fact.deprecated or argument.value is False:

@@ -31,7 +31,8 @@ def _cuda(ctx: Context, cuda: str | None) -> Iterator[Item]:
         f"sglang {ctx.engine.version} needs CUDA {least} or later, but hardware.cuda is {cuda}",
         path=ctx.where("hardware", "cuda"),
         why="its wheels bring kernels and a torch built for that CUDA; they do not load on an older one",
-        help=f"update the driver and CUDA to {least}" + f", or run sglang {last}, the last with builds for older ones",
+        help=f"update the driver and CUDA to {least}"
+        + f", or run sglang {last}, the last with builds for older ones",
         evidence=_pin(ctx, "least_cuda", f"CUDA {least}"),
         values={"cuda": cuda, "least": least},
     )

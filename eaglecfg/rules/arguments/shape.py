@@ -36,7 +36,8 @@ def algorithm(ctx: Context) -> str | None:
 
 
 def asked(ctx: Context) -> Asked | None:
-    """The shape that is asked for, or None where no algorithm of the EAGLE family runs or a number was refused."""
+    """The shape that is asked for, or None where no algorithm of the EAGLE family runs or a number was
+    refused."""
     if algorithm(ctx) not in EAGLE_FAMILY:
         return None
     names = ("num_steps", "eagle_topk", "num_draft_tokens")
@@ -49,14 +50,15 @@ def asked(ctx: Context) -> Asked | None:
 def tree_tokens(steps: int, topk: int) -> int:
     """Most tokens that a draft tree can offer for one verify, root included.
 
-    The first step gives ``topk`` candidates, every further one ``topk`` for each of the ``topk`` that were kept
-    (sglang 0.5.23 srt/speculative/eagle_utils.py organize_draft_results, a torch.topk over all of them).
+    The first step gives ``topk`` candidates, every further one ``topk`` for each of the ``topk`` that were
+    kept (sglang 0.5.23 srt/speculative/eagle_utils.py organize_draft_results, a torch.topk over all of them).
     """
     return 1 + topk + (steps - 1) * topk * topk
 
 
 def adaptive_steps(ctx: Context) -> tuple[int, ...]:
-    """Steps that adaptive mode may start with when no config of its own is given; empty where any number will do."""
+    """Steps that adaptive mode may start with when no config of its own is given; empty where any number will
+    do."""
     assert ctx.engine is not None
     values = ctx.engine.values
     return tuple(values.get("adaptive_steps", ())) if values.get("adaptive_sets_shape") else ()

@@ -12,7 +12,8 @@ from eaglecfg.rules.context import Context
 OVERRIDE = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
 
 CLASS_DEFAULTS: Mapping[str, int] = {"llama": 2048, "qwen2": 32768, "qwen3": 32768, "qwen3_moe": 32768}
-"""max_position_embeddings that transformers' config class fills in, by model_type, where config.json has none."""
+"""max_position_embeddings that transformers' config class fills in, by model_type, where config.json has
+none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Derived:
 
 def derived_length(ctx: Context, config: ModelConfig) -> Derived | None:
     """Context length of a model as the engine derives it; None where only its config class could tell."""
-    assert ctx.engine is not None and ctx.resolution is not None
+    assert ctx.engine is not None
+    assert ctx.resolution is not None
     config = ctx.resolution.overridden(config)
     length, key = derived_context(config, ctx.engine.values["context"])
     if not key:

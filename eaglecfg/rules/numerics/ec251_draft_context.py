@@ -19,8 +19,10 @@ from eaglecfg.rules.numerics.context_length import (
 
 def check(ctx: Context) -> Iterator[Item]:
     """The served context must not be longer than the draft's own."""
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     draft, target = ctx.draft.config, ctx.target.config
     served, own = served_length(ctx), derived_length(ctx, draft)
     if served is None or own is None:
@@ -32,7 +34,9 @@ def check(ctx: Context) -> Iterator[Item]:
     given = asked_length(ctx) is not None
     free = allowed(ctx)
     key = own.key or "max_position_embeddings"
-    window = str(own.length) if own.key else f"{own.length} (assumed, {draft.file} has no max_position_embeddings)"
+    window = (
+        str(own.length) if own.key else f"{own.length} (assumed, {draft.file} has no max_position_embeddings)"
+    )
     asked = "context_length" if given else f"the target's {_target_key(ctx)}"
     yield Finding(
         f"the draft's context of {window} is shorter than the {served} that {asked} gives the server",
@@ -40,10 +44,12 @@ def check(ctx: Context) -> Iterator[Item]:
         severity=Severity.WARNING if free else None,
         today=Today.SILENT if free else None,
         why=(
-            f"{OVERRIDE} lets it start, but beyond {own.length} tokens the draft runs where it was not trained: "
+            f"{OVERRIDE} lets it start, but beyond {own.length} tokens the draft runs where it was not "
+            "trained: "
             "acceptance falls, in public reports to below plain decoding"
             if free
-            else "SGLang builds the draft with the target's context length and stops with a ValueError after loading the target"
+            else "SGLang builds the draft with the target's context length and stops with a ValueError "
+            "after loading the target"
         ),
         help=f"set server.context_length to {own.length}"
         + ("" if own.key else f", or write the draft's real max_position_embeddings into {draft.file}")
@@ -59,7 +65,8 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _target_key(ctx: Context) -> str:
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     derived = derived_length(ctx, ctx.target.config)
     return derived.key if derived is not None and derived.key else "max_position_embeddings"
 

@@ -12,7 +12,8 @@ from eaglecfg.rules.numerics.context_length import OVERRIDE, allowed, asked_leng
 
 def check(ctx: Context) -> Iterator[Item]:
     """``context_length`` must not exceed the length derived from the target's config.json."""
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     config, given = ctx.target.config, asked_length(ctx)
     own = derived_length(ctx, config)
     if given is None or own is None or not own.key:

@@ -12,8 +12,10 @@ from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Sever
 
 def check(ctx: Context) -> Iterator[Item]:
     """Nothing casts a captured state, so both models must run in one dtype."""
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     draft, target = ctx.draft.config, ctx.target.config
     if ctx.argument("dtype") not in (None, "auto"):
         yield NotApplicable()
@@ -23,15 +25,23 @@ def check(ctx: Context) -> Iterator[Item]:
     if own is None or wanted is None or own == wanted:
         return
     spelled = draft.value("dtype")
-    how = "" if spelled == own else f" ({draft.file} {'has no dtype' if spelled is None else f'says {spelled}'})"
+    how = (
+        ""
+        if spelled == own
+        else f" ({draft.file} {'has no dtype' if spelled is None else f'says {spelled}'})"
+    )
     yield Finding(
         f"the draft must run in {wanted} like the target, but resolves to {own}{how}",
         path=ctx.where("draft", "checkpoint"),
         # A target without the key may get its dtype from a class that is not known here.
         severity=None if target.value("dtype") is not None else Severity.WARNING,
         why="captured states reach fc as they are: mat1 and mat2 differ in dtype at the first request",
-        help=f"set server.dtype to {wanted}, which casts both models, or write \"dtype\": \"{wanted}\" into {draft.file}",
-        evidence=(config_line(draft, "dtype", f"runs in {own}"), config_line(target, "dtype", f"runs in {wanted}")),
+        help=f'set server.dtype to {wanted}, which casts both models, or write "dtype": "{wanted}" into '
+        f"{draft.file}",
+        evidence=(
+            config_line(draft, "dtype", f"runs in {own}"),
+            config_line(target, "dtype", f"runs in {wanted}"),
+        ),
         values={"draft_dtype": own, "target_dtype": wanted},
     )
 

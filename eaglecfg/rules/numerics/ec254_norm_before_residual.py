@@ -21,13 +21,20 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if NAME in fact.honours:
         return
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     yield Finding(
-        f"{ctx.draft.config.file} sets {found[0]}, but sglang {ctx.engine.version} does not norm the residual{since(ctx, NAME)}",
+        f"{ctx.draft.config.file} sets {found[0]}, but sglang {ctx.engine.version} does not norm the "
+        f"residual{since(ctx, NAME)}",
         path=ctx.where("draft", "checkpoint"),
-        why="the draft's residual stream carries other values than in training: proposals get worse, and nothing says so",
+        why="the draft's residual stream carries other values than in training: proposals get worse, and "
+        "nothing says so",
         help="use a draft trained without norm_before_residual, or an engine that implements it",
-        evidence=(key_line(ctx.draft.config, found[0], "residual normed in training"), engine_line(ctx, fact, "ignored")),
+        evidence=(
+            key_line(ctx.draft.config, found[0], "residual normed in training"),
+            engine_line(ctx, fact, "ignored"),
+        ),
         values={NAME: True},
     )
 

@@ -21,11 +21,15 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if NAME in fact.honours:
         return
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     yield Finding(
-        f"{ctx.draft.config.file} sets {found[0]}, but sglang {ctx.engine.version} does not read it{since(ctx, NAME)}",
+        f"{ctx.draft.config.file} sets {found[0]}, but sglang {ctx.engine.version} does not read "
+        f"it{since(ctx, NAME)}",
         path=ctx.where("draft", "checkpoint"),
-        why="from the second step on the draft reads its un-normed output instead: proposals get worse, and nothing says so",
+        why="from the second step on the draft reads its un-normed output instead: proposals get worse, "
+        "and nothing says so",
         help="run a version that implements it, or use a draft without it",
         evidence=(key_line(ctx.draft.config, found[0]), engine_line(ctx, fact, "ignored")),
         values={NAME: True},

@@ -14,7 +14,9 @@ ASSUMED = 10000
 
 def check(ctx: Context) -> Iterator[Item]:
     """``rope_theta`` must stand where this version looks for it."""
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config = ctx.draft.config
     layout = config.raw.get("rope_parameters")
     theta = layout.get("rope_theta") if isinstance(layout, dict) else None
@@ -24,10 +26,12 @@ def check(ctx: Context) -> Iterator[Item]:
     if ctx.engine.values.get("rope_parameters_read", True):
         return
     yield Finding(
-        f"{config.file} gives rope_theta {theta:g} inside rope_parameters, but sglang {ctx.engine.version} reads "
+        f"{config.file} gives rope_theta {theta:g} inside rope_parameters, but sglang {ctx.engine.version} "
+        "reads "
         f"rope_theta at the top level alone and assumes {ASSUMED}",
         path=ctx.where("draft", "checkpoint"),
-        why="the draft's positions turn at another speed than in training: proposals get worse, and nothing says so",
+        why="the draft's positions turn at another speed than in training: proposals get worse, and "
+        "nothing says so",
         help=f'add "rope_theta": {theta} at the top level of {config.file}; newer versions read both',
         evidence=(
             key_line(config, "rope_parameters.rope_theta", "not read"),

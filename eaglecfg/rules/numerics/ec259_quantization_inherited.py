@@ -16,7 +16,9 @@ PASSIVE = frozenset({"unquant", "modelopt", "petit_nvfp4"})
 
 def check(ctx: Context) -> Iterator[Item]:
     """A draft in plain weights under ``quantization`` needs an opt-out of its own."""
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config, method = ctx.draft.config, ctx.argument(FLAG)
     if not isinstance(method, str) or method in PASSIVE or not ctx.speculates:
         yield NotApplicable()
@@ -32,7 +34,8 @@ def check(ctx: Context) -> Iterator[Item]:
         else f"this version has no flag to keep {method} from the draft",
         help=f"add {OWN}: unquant to the server block"
         if known
-        else f"leave out quantization (a quantised target says so in its config.json), or run a version that has {OWN}",
+        else "leave out quantization (a quantised target says so in its config.json), or run a version "
+        f"that has {OWN}",
         evidence=(
             config_line(config, "quantization", "the draft states none"),
             config_line(config, "dtype", "the draft's plain weights"),

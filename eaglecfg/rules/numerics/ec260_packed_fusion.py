@@ -16,7 +16,8 @@ PLAIN = frozenset({"weight", "bias"})
 def check(ctx: Context) -> Iterator[Item]:
     """fc must be stored as a plain floating-point weight where the class builds a plain linear layer."""
     fact = draft_fact(ctx)
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     if fact is None or fact.fc_quantized:
         yield NotApplicable()
         return
@@ -30,10 +31,13 @@ def check(ctx: Context) -> Iterator[Item]:
         f"fc.weight must be a plain weight, but the draft stores fc as {listed(packed)}",
         path=ctx.where("draft", "checkpoint"),
         today=Today.CRASH_AT_START if whole else Today.SILENT,
-        why="the draft class builds fc as a plain linear layer and knows no quantised weights: the load stops at the shape"
+        why="the draft class builds fc as a plain linear layer and knows no quantised weights: the load "
+        "stops at the shape"
         if whole
-        else "the draft class builds fc as a plain linear layer: the packed tensors are dropped and fc keeps uninitialised memory",
-        help="keep fc out of quantisation (add fc to the ignore list of the quantisation recipe) and save the draft again",
+        else "the draft class builds fc as a plain linear layer: the packed tensors are dropped and fc "
+        "keeps uninitialised memory",
+        help="keep fc out of quantisation (add fc to the ignore list of the quantisation recipe) and save "
+        "the draft again",
         evidence=(
             *(tensor_line(tensor, "dropped") for tensor in shapes[:3]),
             *(() if whole else (missing_tensor(ctx.draft, "fc.weight"),)),

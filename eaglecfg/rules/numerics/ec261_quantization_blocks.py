@@ -39,9 +39,11 @@ def check(ctx: Context) -> Iterator[Item]:
         size = next((size for size in sizes if part % size), None)
         if over > 1 and size is not None:
             yield Finding(
-                f"the {role}'s {key} of {width} gives each of {over} ranks {part}, which does not divide by blocks of {size}",
+                f"the {role}'s {key} of {width} gives each of {over} ranks {part}, which does not divide "
+                f"by blocks of {size}",
                 path=ctx.where("parallel", "tp_size"),
-                why="a block has one scale and cannot be cut; SGLang stops with a ValueError while it loads the weights",
+                why="a block has one scale and cannot be cut; SGLang stops with a ValueError while it "
+                "loads the weights",
                 help=f"use a tp_size that leaves whole blocks, or ep_size {over} to keep experts whole"
                 if "moe" in key or _experts(config)
                 else "use a tp_size that leaves whole blocks",

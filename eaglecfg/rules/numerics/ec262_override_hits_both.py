@@ -32,7 +32,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if not given or not ctx.speculates:
         yield NotApplicable()
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config = ctx.draft.config
     changed = [key for key, value in given.items() if config.raw.get(key) != value]
     hard = [key for key in changed if key in SHAPES]
@@ -42,13 +43,16 @@ def check(ctx: Context) -> Iterator[Item]:
             continue
         key = keys[0]
         yield Finding(
-            f"json_model_override_args sets {key} to {shown(given[key])} in the draft too, whose {config.file} has "
+            f"json_model_override_args sets {key} to {shown(given[key])} in the draft too, whose "
+            f"{config.file} has "
             f"{shown(config.raw[key]) if key in config.raw else 'no such key'}",
             path=ctx.argument_path(FLAG),
             severity=severity,
-            why="SGLang applies the override to target and draft alike; the draft is then built for other weights than it has"
+            why="SGLang applies the override to target and draft alike; the draft is then built for other "
+            "weights than it has"
             if severity is Severity.ERROR
-            else "SGLang applies the override to target and draft alike; the draft then runs with other positions than in training",
+            else "SGLang applies the override to target and draft alike; the draft then runs with other "
+            "positions than in training",
             help=f"write {key} into the target's config.json instead of overriding it",
             evidence=tuple(config_line(config, name, "replaced by the override") for name in keys),
             values={name: given[name] for name in keys},

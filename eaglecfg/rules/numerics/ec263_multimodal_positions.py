@@ -13,8 +13,10 @@ from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Sever
 
 def check(ctx: Context) -> Iterator[Item]:
     """A draft for a target with ``mrope_section`` should have one too."""
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     draft, target = ctx.draft.config, ctx.target.config
     if not _sections(target):
         yield NotApplicable()
@@ -24,7 +26,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"the target's rope has an mrope_section, but {draft.file} has none",
         path=ctx.where("draft", "checkpoint"),
-        why="on images and videos the draft sees plain positions where the target sees three: acceptance should be lower "
+        why="on images and videos the draft sees plain positions where the target sees three: acceptance "
+        "should be lower "
         "there; this follows from the code and was not measured",
         help="compare accept lengths on text and on images before you rely on it",
         evidence=(config_line(target, "rope", "target"), config_line(draft, "rope", "draft")),

@@ -18,8 +18,10 @@ def draft_fact(ctx: Context) -> DraftFact | None:
 
 
 def option(ctx: Context, name: str) -> tuple[str, Any] | None:
-    """(key as the file spells it, value) of an option that may stand in ``eagle_config`` or at the top level."""
-    assert ctx.draft is not None and ctx.draft.config is not None
+    """(key as the file spells it, value) of an option that may stand in ``eagle_config`` or at the top
+    level."""
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     block = ctx.draft.config.raw.get("eagle_config")
     if isinstance(block, dict) and name in block:
         return f"eagle_config.{name}", block[name]
@@ -29,7 +31,9 @@ def option(ctx: Context, name: str) -> tuple[str, Any] | None:
 
 def first_version(ctx: Context, name: str) -> str | None:
     """The first known version whose draft class honours ``name``; None where none does."""
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     for version in ctx.engine.known_versions:
         facts = load_facts(ctx.engine.name, version)
         fact = facts.drafts.get(ctx.draft.config.architecture or "") if facts is not None else None
@@ -42,7 +46,11 @@ def since(ctx: Context, name: str) -> str:
     """``; sglang 0.5.17 and later do``, or that no known version does."""
     assert ctx.engine is not None
     version = first_version(ctx, name)
-    return f"; {ctx.engine.name} {version} and later do" if version else ", nor does any other version read so far"
+    return (
+        f"; {ctx.engine.name} {version} and later do"
+        if version
+        else ", nor does any other version read so far"
+    )
 
 
 def engine_line(ctx: Context, fact: DraftFact, note: str) -> Evidence:

@@ -14,7 +14,8 @@ from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, option, si
 
 @dataclass(frozen=True, slots=True)
 class OptionalNorm:
-    """A norm that ``keys`` switch on (the first is how findings call it) and whose tensors begin with ``stems``.
+    """A norm that ``keys`` switch on (the first is how findings call it) and whose tensors begin with
+    ``stems``.
 
     ``purpose`` says what it norms.
     """
@@ -62,14 +63,19 @@ def _engine(ctx: Context, note: str) -> Evidence:
 
 
 def _unsupported(ctx: Context, norm: OptionalNorm, key: str, tensors: list[TensorFact]) -> Finding:
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config = ctx.draft.config
     return Finding(
         f"{config.file} sets {key}, but {config.architecture} of sglang {ctx.engine.version} does not read it"
         f"{since(ctx, norm.keys[0])}",
         path=ctx.where("draft", "checkpoint"),
-        why=f"{norm.purpose} is skipped and its weights are dropped: fc reads other values than in training, and nothing says so",
-        help="run a version that implements it" if "later do" in since(ctx, norm.keys[0]) else "use a draft without it",
+        why=f"{norm.purpose} is skipped and its weights are dropped: fc reads other values than in "
+        "training, and nothing says so",
+        help="run a version that implements it"
+        if "later do" in since(ctx, norm.keys[0])
+        else "use a draft without it",
         evidence=(
             key_line(config, key),
             *(tensor_line(tensor, "dropped") for tensor in tensors[:3]),
@@ -80,7 +86,9 @@ def _unsupported(ctx: Context, norm: OptionalNorm, key: str, tensors: list[Tenso
 
 
 def _switched_off(ctx: Context, norm: OptionalNorm, tensors: list[TensorFact]) -> Finding:
-    assert ctx.draft is not None and ctx.draft.config is not None and ctx.draft.names is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.draft.names is not None
     config = ctx.draft.config
     names = [t.name for t in tensors] or sorted(name for name in ctx.draft.names if norm.owns(name))
     return Finding(
@@ -97,7 +105,8 @@ def _switched_off(ctx: Context, norm: OptionalNorm, tensors: list[TensorFact]) -
 
 
 def _without_tensors(ctx: Context, norm: OptionalNorm, key: str) -> Finding:
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     name = f"{norm.stems[0]}.weight"
     return Finding(
         f"{ctx.draft.config.file} sets {key}, but the draft holds no {name}",

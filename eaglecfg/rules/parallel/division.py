@@ -42,17 +42,20 @@ def key_value_heads(ctx: Context, role: Role) -> Iterator[Item]:
         yield uneven(ctx, role, "num_key_value_heads", heads, shared.attention, shared, "key/value heads")
 
 
-def uneven(
-    ctx: Context, role: Role, key: str, number: int, over: int, shared: Ranks, what: str
-) -> Finding:
+def uneven(ctx: Context, role: Role, key: str, number: int, over: int, shared: Ranks, what: str) -> Finding:
     """``number`` of ``key`` does not go over ``over`` ranks."""
     facts = checkpoint(ctx, role)
-    assert facts is not None and facts.config is not None
+    assert facts is not None
+    assert facts.config is not None
     late = "after it has loaded the target" if role == "draft" else "while it builds the target"
     fits = [str(n) for n in divisors(number, over - 1)]
     label = shared.label if over == shared.attention else f"{over} ranks"
     replicated = key == "num_key_value_heads"
-    need = f"{what} must divide by the ranks or the ranks by them" if replicated else f"{what} must divide evenly"
+    need = (
+        f"{what} must divide by the ranks or the ranks by them"
+        if replicated
+        else f"{what} must divide evenly"
+    )
     return Finding(
         f"the {role}'s {number} {what} do not go over {label}"
         if what.endswith("s")

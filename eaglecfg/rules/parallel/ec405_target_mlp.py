@@ -11,7 +11,8 @@ from eaglecfg.rules.parallel.ranks import ranks
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     config, shared = ctx.target.config, ranks(ctx)
     expert = config.integer("moe_intermediate_size")
     # Experts stay whole on their ranks under expert parallelism; what is left of the ranks cuts each of them.

@@ -12,7 +12,8 @@ from eaglecfg.rules.parallel.ranks import ranks
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config, shared = ctx.draft.config, ranks(ctx)
     # The Llama draft class takes this key for its MLP where model_type says so.
     key = "intermediate_size_mlp" if config.value("model_type") == "llama4_text" else "intermediate_size"

@@ -12,7 +12,9 @@ from eaglecfg.rules.parallel.ranks import ranks
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config, shared = ctx.draft.config, ranks(ctx)
     fact, hidden = ctx.engine.drafts.get(config.architecture or ""), config.integer("hidden_size")
     if fact is None or not fact.fc_split or hidden is None or not shared.exact:

@@ -26,9 +26,11 @@ def check(ctx: Context) -> Iterator[Item]:
     elif not shared.exact:
         fits = " or ".join(str(n) for n in divisors(shared.tensor, shared.tensor))
         yield Finding(
-            f"tp_size {shared.tensor} must be a multiple of {shared.key} {shared.groups} under data-parallel attention",
+            f"tp_size {shared.tensor} must be a multiple of {shared.key} {shared.groups} under "
+            "data-parallel attention",
             path=shared.path,
-            why="each attention group gets tp_size ÷ groups ranks; SGLang stops with an assertion while it reads its arguments",
+            why="each attention group gets tp_size ÷ groups ranks; SGLang stops with an assertion while it "
+            "reads its arguments",
             help=f"set {shared.key} to {fits}",
             related=((ctx.where("parallel", "tp_size"), f"{shared.tensor} ranks"),),
             arithmetic=(

@@ -24,7 +24,8 @@ def check(ctx: Context) -> Iterator[Item]:
             yield Finding(
                 f"the {role}'s {heads} key/value heads are kept {copies} times over {shared.label}",
                 path=ctx.where("parallel", "tp_size"),
-                why="SGLang replicates them, so that the key/value cache of a rank stops shrinking with more ranks",
+                why="SGLang replicates them, so that the key/value cache of a rank stops shrinking with "
+                "more ranks",
                 help="nothing to do; with data-parallel attention each copy would hold other requests",
                 evidence=(config_line(facts.config, "num_key_value_heads"),),
                 arithmetic=(f"{shared.attention} ÷ {heads} = {copies} copies",),

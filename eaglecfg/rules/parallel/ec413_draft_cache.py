@@ -12,13 +12,15 @@ from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Sever
 from eaglecfg.rules.parallel.ranks import ranks
 
 WORTH_KNOWING, TOO_MUCH = 0.10, 0.50
-"""Shares of the whole cache by which it overruns: the memory that mem_fraction_static leaves free takes a tenth,
-but nothing takes half."""
+"""Shares of the whole cache by which it overruns: the memory that mem_fraction_static leaves free takes a
+tenth, but nothing takes half."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    assert ctx.target is not None and ctx.target.config is not None
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     target, draft, shared = ctx.target.config, ctx.draft.config, ranks(ctx)
     layers, own_layers = target.integer("num_hidden_layers"), draft.integer("num_hidden_layers") or 1
     each, own = values_per_token(target, shared.attention), values_per_token(draft, shared.attention)
@@ -30,10 +32,12 @@ def check(ctx: Context) -> Iterator[Item]:
     if over <= WORTH_KNOWING * pool:
         return
     yield Finding(
-        f"a draft layer needs {own} KV values a token and rank, but SGLang reserves {each} as for a target layer",
+        f"a draft layer needs {own} KV values a token and rank, but SGLang reserves {each} as for a target "
+        "layer",
         path=ctx.where("draft", "checkpoint"),
         severity=Severity.WARNING if over > TOO_MUCH * pool else Severity.INFO,
-        why=f"the cache takes {over / pool:.0%} more memory than was set aside: out of memory at start or under load",
+        why=f"the cache takes {over / pool:.0%} more memory than was set aside: out of memory at start or "
+        "under load",
         help="set max_total_tokens, or lower mem_fraction_static, so that target and draft fit",
         evidence=tuple(
             config_line(config, key)

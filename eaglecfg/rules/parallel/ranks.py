@@ -10,7 +10,8 @@ from eaglecfg.source.span import KeyPath
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """``tensor`` ranks share the MLP, ``attention`` ranks the heads of one sequence, in ``groups`` such groups.
+    """``tensor`` ranks share the MLP, ``attention`` ranks the heads of one sequence, in ``groups`` such
+    groups.
 
     Without data-parallel attention there is one group and both numbers are tp_size. ``exact`` is false where
     tp_size does not divide by the groups, which a rule of its own says.
@@ -56,4 +57,3 @@ def spread(heads: int, ranks: int) -> bool:
 def divisors(number: int, most: int) -> list[int]:
     """Powers of two up to ``most`` that divide ``number``: rank counts that would work."""
     return [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= most and number % n == 0]
-

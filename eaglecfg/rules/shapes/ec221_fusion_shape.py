@@ -28,11 +28,16 @@ def check(ctx: Context) -> Iterator[Item]:
         f"fc.weight must be [{wanted[0]}, {wanted[1]}], but the draft's file has {list(found)}",
         path=ctx.where("draft", "checkpoint"),
         why="SGLang builds fc from the config and stops with a size assertion while it loads the weight",
-        help=f"check hidden_size, target_hidden_size and the layer ids in {draft.file} against the training run",
+        help=f"check hidden_size, target_hidden_size and the layer ids in {draft.file} against the "
+        "training run",
         evidence=(
             tensor_line(pair.found),
             config_line(draft, "hidden_size", "rows of fc"),
-            *((config_line(draft, "target_hidden_size", "width of one state"),) if draft.find("target_hidden_size") else ()),
+            *(
+                (config_line(draft, "target_hidden_size", "width of one state"),)
+                if draft.find("target_hidden_size")
+                else ()
+            ),
         ),
         values={"expected": list(wanted), "found": list(found)},
         arithmetic=(f"{states} × {width} = {wanted[1]}",),

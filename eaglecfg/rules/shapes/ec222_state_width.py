@@ -15,7 +15,8 @@ from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_conf
 def check(ctx: Context) -> Iterator[Item]:
     """``target_hidden_size``, else the draft's hidden_size, must be the target's hidden_size."""
     fact, draft = draft_class(ctx), draft_config(ctx)
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     target = ctx.target.config
     width, hidden = target.integer("hidden_size"), draft.integer("hidden_size")
     if fact is None or width is None or hidden is None:
@@ -24,11 +25,13 @@ def check(ctx: Context) -> Iterator[Item]:
     named = draft.find("target_hidden_size")
     if named is not None and named.value is None and fact.family == "llama":
         yield Finding(
-            f"{draft.file} sets target_hidden_size to null, which {fact.architecture} multiplies with the number of states",
+            f"{draft.file} sets target_hidden_size to null, which {fact.architecture} multiplies with the "
+            "number of states",
             path=ctx.where("draft", "checkpoint"),
             today=Today.CRASH_AT_START,
             why="SGLang stops with a TypeError while it builds the draft",
-            help=f'write "target_hidden_size": {width}, or remove the key if the draft is as wide as the target',
+            help=f'write "target_hidden_size": {width}, or remove the key if the draft is as wide as the '
+            "target",
             evidence=(config_line(draft, "target_hidden_size"), config_line(target, "hidden_size")),
             values={"target_hidden_size": None, "hidden_size": width},
         )
@@ -63,14 +66,19 @@ def _why(hidden: int, width: int, key: str) -> str:
 def _reading(fc: TensorFact, expected: int, width: int) -> str:
     """What the columns of fc come to, in states of either width."""
     columns = fc.shape[-1] if fc.shape else 0
-    return next((f"{columns} = {columns // n} × {n}" for n in (expected, width) if columns and columns % n == 0), "")
+    return next(
+        (f"{columns} = {columns // n} × {n}" for n in (expected, width) if columns and columns % n == 0), ""
+    )
 
 
 def _advice(ctx: Context, fc: TensorFact | None, width: int, hidden: int, key: str) -> str:
-    assert ctx.target is not None and ctx.draft is not None and ctx.draft.config is not None
-    fits = fc is not None and len(fc.shape) == 2 and fc.shape[1] % width == 0
-    if fits and (key == "target_hidden_size" or fc is not None and fc.shape[1] % hidden):
-        return f'write "target_hidden_size": {width} into {ctx.draft.config.file} if the draft was trained for {ctx.target.shown}'
+    assert ctx.target is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    columns = fc.shape[1] if fc is not None and len(fc.shape) == 2 else 0
+    if columns and columns % width == 0 and (key == "target_hidden_size" or columns % hidden):
+        file, folder = ctx.draft.config.file, ctx.target.shown
+        return f'write "target_hidden_size": {width} into {file} if the draft was trained for {folder}'
     return f"use a draft trained for {ctx.target.shown}, or the target that this draft was trained for"
 
 
@@ -78,7 +86,10 @@ def _lines(ctx: Context, expected: int, width: int) -> tuple[str, ...]:
     if ctx.boundaries is None or not ctx.boundaries.captured:
         return ()
     count = len(ctx.boundaries.captured)
-    return (f"fc takes {count} × {expected} = {count * expected}", f"arrive:  {count} × {width} = {count * width}")
+    return (
+        f"fc takes {count} × {expected} = {count * expected}",
+        f"arrive:  {count} × {width} = {count * width}",
+    )
 
 
 RULE = Rule(

@@ -8,7 +8,17 @@ from collections.abc import Iterator
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, missing_tensor
-from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Item,
+    Need,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, pairs, unknown_names, wiring
 from eaglecfg.rules.shapes.tensors import blocks
 
@@ -16,7 +26,8 @@ from eaglecfg.rules.shapes.tensors import blocks
 def check(ctx: Context) -> Iterator[Item]:
     """Every required tensor must stand in the files under a name that the class accepts."""
     built = wiring(ctx)
-    assert ctx.draft is not None and ctx.draft.names is not None
+    assert ctx.draft is not None
+    assert ctx.draft.names is not None
     if built is None:
         yield NotApplicable()
         return
@@ -29,37 +40,52 @@ def check(ctx: Context) -> Iterator[Item]:
         whole_layer = pair.layer is not None and held and pair.layer not in held
         if not pair.expected.required or whole_layer:
             continue
-        if pair.expected.part in ("head", "embedding", "map") or pair.name.startswith(OPTIONAL_NORMS) or pair.name.endswith(".bias"):
+        if (
+            pair.expected.part in ("head", "embedding", "map")
+            or pair.name.startswith(OPTIONAL_NORMS)
+            or pair.name.endswith(".bias")
+        ):
             continue
         spellings = (*pair.expected.names, *pair.expected.instead)
         if not any(name in ctx.draft.names for name in spellings) and not _packed(ctx, pair.expected.names):
             absent.append(pair.expected.names[0])
     if absent:
-        yield _finding(ctx, absent, unknown_names(ctx, built), sum(p.expected.required for p in pairs(ctx, built)))
+        yield _finding(
+            ctx, absent, unknown_names(ctx, built), sum(p.expected.required for p in pairs(ctx, built))
+        )
 
 
 def _packed(ctx: Context, names: tuple[str, ...]) -> bool:
     """Whether a quantised form of a weight stands in its place."""
-    assert ctx.draft is not None and ctx.draft.names is not None
+    assert ctx.draft is not None
+    assert ctx.draft.names is not None
     stems = tuple(f"{name.removesuffix('weight')}" for name in names if name.endswith(".weight"))
-    return ctx.draft.config is not None and ctx.draft.config.find("quantization") is not None and any(
-        name.startswith(stems) for name in ctx.draft.names
+    return (
+        ctx.draft.config is not None
+        and ctx.draft.config.find("quantization") is not None
+        and any(name.startswith(stems) for name in ctx.draft.names)
     )
 
 
 def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) -> Finding:
-    assert ctx.draft is not None and ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.engine is not None
     prefixes = Counter(name.split(".")[0] for name in unknown)
     stray = prefixes.most_common(1)[0] if prefixes else ("", 0)
     elsewhere = stray[1] >= len(absent)
     return Finding(
         f"the draft's files lack {listed(absent)}"
-        + (f"; {stray[1]} tensors stand under {stray[0]}., which this class does not know" if elsewhere else ""),
+        + (
+            f"; {stray[1]} tensors stand under {stray[0]}., which this class does not know"
+            if elsewhere
+            else ""
+        ),
         path=ctx.where("draft", "checkpoint"),
         why="SGLang does not check for missing tensors: they keep uninitialised memory, and nothing says so",
         help=f"save the tensors without the prefix {stray[0]}."
         if elsewhere
-        else "save the whole draft again; a tensor may also stand under a name that this engine version does not accept",
+        else "save the whole draft again; a tensor may also stand under a name that this engine version "
+        "does not accept",
         evidence=(
             *(missing_tensor(ctx.draft, name, "uninitialised") for name in absent[:3]),
             *(Evidence(ctx.draft.shown, name, "present", "dropped") for name in unknown[:3] if elsewhere),

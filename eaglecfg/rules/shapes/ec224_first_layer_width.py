@@ -26,9 +26,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if not single:
         return
     yield Finding(
-        f"the draft's first layer must read 2 × {hidden} = {2 * hidden} columns, but {single[0].name} has {hidden}",
+        f"the draft's first layer must read 2 × {hidden} = {2 * hidden} columns, but {single[0].name} has "
+        f"{hidden}",
         path=ctx.where("draft", "checkpoint"),
-        why="an EAGLE-3 draft puts embedding and state side by side; a layer of one width is an EAGLE-1 layer, and the load "
+        why="an EAGLE-3 draft puts embedding and state side by side; a layer of one width is an EAGLE-1 "
+        "layer, and the load "
         "stops at its shape",
         help="use a draft trained for EAGLE-3; weights cannot be widened afterwards",
         evidence=(

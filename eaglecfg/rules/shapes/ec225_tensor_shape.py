@@ -20,9 +20,14 @@ SIZED_BY: Mapping[tuple[str, int], str] = {
     ("mlp.up_proj.weight", 0): "intermediate_size",
     ("mlp.down_proj.weight", 1): "intermediate_size",
 }
-"""(tensor in its layer, dimension) -> the key of config.json that sizes it. Anything else goes by hidden_size."""
+"""(tensor in its layer, dimension) -> the key of config.json that sizes it. Anything else goes by
+hidden_size."""
 
-INNER = frozenset({"q_a_proj", "kv_a_proj_with_mqa", "q_b_proj", "kv_b_proj", "q_a_layernorm", "kv_a_layernorm"})
+OTHERWISE = ", or take weights and config from one training run"
+
+INNER = frozenset(
+    {"q_a_proj", "kv_a_proj_with_mqa", "q_b_proj", "kv_b_proj", "q_a_layernorm", "kv_a_layernorm"}
+)
 """Parts of latent attention, sized by several keys at once."""
 
 
@@ -71,19 +76,26 @@ def _finding(ctx: Context, key: str, found: list[tuple[Pair, int]]) -> Finding:
     same_rank = len(pair.found.shape) == len(pair.expected.shape)
     have = pair.found.shape[dimension] if same_rank else 0
     want = pair.expected.shape[dimension] or 0
-    axis = "rows" if dimension == 0 and len(pair.expected.shape) > 1 else "columns" if dimension else "entries"
+    axis = (
+        "rows" if dimension == 0 and len(pair.expected.shape) > 1 else "columns" if dimension else "entries"
+    )
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     today, why, severity = _consequence(pair, dimension, have, want)
     draft = draft_config(ctx)
     return Finding(
-        f"{_source(ctx, key)} asks for {want} {axis}, but {pair.found.name} has {have if same_rank else list(pair.found.shape)}{more}",
+        f"{_source(ctx, key)} asks for {want} {axis}, but {pair.found.name} has "
+        f"{have if same_rank else list(pair.found.shape)}{more}",
         path=ctx.where("draft", "checkpoint"),
         severity=severity,
         today=today,
         why=why,
         help=_advice(ctx, key, have, want),
         evidence=(
-            *(tensor_line(p.found, f"expected {list(p.expected.shape)}") for p, _ in found[:4] if p.found is not None),
+            *(
+                tensor_line(p.found, f"expected {list(p.expected.shape)}")
+                for p, _ in found[:4]
+                if p.found is not None
+            ),
             *((config_line(draft, key),) if " " not in key else ()),
         ),
         values={key: draft.value(key) if " " not in key else None, "expected": want, "found": have},
@@ -103,12 +115,14 @@ def _consequence(pair: Pair, dimension: int, have: int, want: int) -> tuple[Toda
     if have > want:
         return (
             Today.SILENT,
-            f"what lies beyond {want} is cut off while loading, and nothing says so: the layer computes something else",
+            f"what lies beyond {want} is cut off while loading, and nothing says so: the layer computes "
+            "something else",
             Severity.ERROR,
         )
     return (
         Today.SILENT,
-        "what is missing is filled with zeros while loading, and nothing says so: config and files describe different models",
+        "what is missing is filled with zeros while loading, and nothing says so: config and files "
+        "describe different models",
         Severity.WARNING,
     )
 
@@ -123,9 +137,9 @@ def _advice(ctx: Context, key: str, have: int, want: int) -> str:
     draft = draft_config(ctx)
     width = derived_head_dim(draft)
     if key in ("num_attention_heads", "num_key_value_heads") and width and have % width == 0:
-        return f'write "{key}": {have // width} into {draft.file}, or take weights and config from one training run'
+        return f'write "{key}": {have // width} into {draft.file}{OTHERWISE}'
     if key.startswith("intermediate_size"):
-        return f'write "{key}": {have} into {draft.file}, or take weights and config from one training run'
+        return f'write "{key}": {have} into {draft.file}{OTHERWISE}'
     return "take weights and config from one training run"
 
 

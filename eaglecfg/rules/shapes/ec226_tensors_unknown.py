@@ -35,7 +35,9 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     assert ctx.draft is not None
     tensors = [ctx.draft.tensors[name] for name in stray[:3] if name in ctx.draft.tensors]
-    warned = ctx.engine is not None and (ctx.engine.drafts[draft_config(ctx).architecture or ""].unknown == "warned")
+    warned = ctx.engine is not None and (
+        ctx.engine.drafts[draft_config(ctx).architecture or ""].unknown == "warned"
+    )
     yield Finding(
         f"SGLang has no place for {len(stray)} of the draft's tensors: {listed(stray)}",
         path=ctx.where("draft", "checkpoint"),

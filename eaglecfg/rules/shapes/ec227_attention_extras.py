@@ -30,7 +30,8 @@ def check(ctx: Context) -> Iterator[Item]:
         if any(t.name.endswith(mark) for t in extras)
     ]
     yield Finding(
-        f"{fact.architecture} has no {' and no '.join(kinds)} in attention, but the draft ships {listed([t.name for t in extras])}",
+        f"{fact.architecture} has no {' and no '.join(kinds)} in attention, but the draft ships "
+        f"{listed([t.name for t in extras])}",
         path=ctx.where("draft", "checkpoint"),
         why="the class builds attention without them and drops the trained values, and nothing says so",
         help="use a draft trained without them; check its accept length against the trainer's if you keep it",

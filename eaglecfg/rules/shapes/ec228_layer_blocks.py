@@ -25,9 +25,11 @@ def check(ctx: Context) -> Iterator[Item]:
     more = [index for index in range(layers) if index not in held]
     blank = len(more)
     yield Finding(
-        f"num_hidden_layers must be {count}, the layer{'s' if count > 1 else ''} in the draft's files, but is {layers}",
+        f"num_hidden_layers must be {count}, the layer{'s' if count > 1 else ''} in the draft's files, but "
+        f"is {layers}",
         path=ctx.where("draft", "checkpoint"),
-        why=f"SGLang builds {layers} layers and does not check for missing tensors: {blank} of them keep uninitialised memory"
+        why=f"SGLang builds {layers} layers and does not check for missing tensors: {blank} of them keep "
+        "uninitialised memory"
         if more
         else f"SGLang builds {layers} and drops the rest of the trained layers, and nothing says so",
         help=f'write "num_hidden_layers": {count} into {draft.file}',

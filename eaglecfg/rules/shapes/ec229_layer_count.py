@@ -25,8 +25,8 @@ def check(ctx: Context) -> Iterator[Item]:
     held, later = len(blocks(ctx)), _first_free(ctx)
     stray = held == fact.max_layers
     yield Finding(
-        f"{fact.architecture} of sglang {ctx.engine.version} takes {fact.max_layers} layer, but {draft.file} asks for {layers}"
-        + (f"; sglang {later} and later take several" if later else ""),
+        f"{fact.architecture} of sglang {ctx.engine.version} takes {fact.max_layers} layer, but "
+        f"{draft.file} asks for {layers}" + (f"; sglang {later} and later take several" if later else ""),
         path=ctx.where("draft", "checkpoint"),
         why="SGLang stops with a ValueError while it builds the draft",
         help=f'write "num_hidden_layers": {held} into {draft.file}; the files hold that many'

@@ -16,7 +16,11 @@ QUERY, OUTPUT = "layers.0.self_attn.q_proj.weight", "layers.0.self_attn.o_proj.w
 def check(ctx: Context) -> Iterator[Item]:
     """Rows of q_proj ÷ num_attention_heads must be the head_dim that the config gives or implies."""
     fact, draft, tensors = draft_class(ctx), draft_config(ctx), by_plain_name(ctx)
-    heads, hidden, taken = draft.integer("num_attention_heads"), draft.integer("hidden_size"), derived_head_dim(draft)
+    heads, hidden, taken = (
+        draft.integer("num_attention_heads"),
+        draft.integer("hidden_size"),
+        derived_head_dim(draft),
+    )
     query, output = tensors.get(QUERY), tensors.get(OUTPUT)
     if fact is None or fact.family != "llama" or not heads or not hidden or taken is None or query is None:
         yield NotApplicable()
@@ -29,12 +33,14 @@ def check(ctx: Context) -> Iterator[Item]:
     width, absent = rows // heads, draft.integer("head_dim") is None
     whole = "" if hidden % heads == 0 else f", rounded down from {hidden / heads:.2f}"
     yield Finding(
-        f"head_dim must be {width} as in the draft's files, but {draft.file} has none and {taken} is derived{whole}"
+        f"head_dim must be {width} as in the draft's files, but {draft.file} has none and {taken} is "
+        f"derived{whole}"
         if absent
         else f"head_dim must be {width} as in the draft's files, but {draft.file} says {taken}",
         path=ctx.where("draft", "checkpoint"),
         today=Today.SILENT if taken < width else Today.CRASH_AT_START,
-        why="rows of q, k and v and columns of o beyond the smaller width are cut off while loading, and nothing says so"
+        why="rows of q, k and v and columns of o beyond the smaller width are cut off while loading, and "
+        "nothing says so"
         if taken < width
         else "the files are smaller than the layers that SGLang builds: the load stops",
         help=f'write "head_dim": {width} into {draft.file}',
@@ -46,7 +52,9 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         values={"head_dim": draft.integer("head_dim"), "derived": taken, "in_files": width},
         arithmetic=(
-            f"hidden_size ÷ num_attention_heads = {hidden} ÷ {heads} = {taken}" if absent else f"head_dim = {taken}",
+            f"hidden_size ÷ num_attention_heads = {hidden} ÷ {heads} = {taken}"
+            if absent
+            else f"head_dim = {taken}",
             f"rows of q_proj ÷ num_attention_heads = {rows} ÷ {heads} = {width}",
         ),
     )

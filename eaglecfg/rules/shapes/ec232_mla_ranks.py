@@ -29,9 +29,10 @@ def check(ctx: Context) -> Iterator[Item]:
         f"{fact.architecture} needs {' and '.join(missing)}, but {key} is {state} in {draft.file}",
         path=ctx.where("draft", "checkpoint"),
         why="the MLA draft compresses queries as well as keys; SGLang stops while it builds the layer",
-        help=f"write {key} as in training into {draft.file}; a draft with ordinary heads is of class LlamaForCausalLMEagle3",
+        help=f"write {key} as in training into {draft.file}; a draft with ordinary heads is of class "
+        "LlamaForCausalLMEagle3",
         evidence=tuple(config_line(draft, name) for name in missing),
-        values={name: None for name in missing},
+        values=dict.fromkeys(missing),
     )
 
 

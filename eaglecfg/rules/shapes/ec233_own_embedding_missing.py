@@ -22,9 +22,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if any(plain(name) == "embed_tokens.weight" for name in ctx.draft.names or ()):
         return
     yield Finding(
-        f"a draft of hidden_size {hidden} for a target of {wide} needs embed_tokens.weight, but its files have none",
+        f"a draft of hidden_size {hidden} for a target of {wide} needs embed_tokens.weight, but its files "
+        "have none",
         path=ctx.where("draft", "checkpoint"),
-        why="the target's embedding is of another width and is not shared, and SGLang does not check for missing tensors: "
+        why="the target's embedding is of another width and is not shared, and SGLang does not check for "
+        "missing tensors: "
         "the draft reads random embeddings",
         help="add embed_tokens.weight of the training run to the draft's weights",
         evidence=(

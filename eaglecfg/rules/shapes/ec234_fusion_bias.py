@@ -39,7 +39,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"{draft.file} sets bias, but the draft's files have no fc.bias",
         path=ctx.where("draft", "checkpoint"),
-        why="SGLang builds a bias for fc and does not check for missing tensors: it keeps uninitialised memory",
+        why="SGLang builds a bias for fc and does not check for missing tensors: it keeps uninitialised "
+        "memory",
         help=f'write "bias": false into {draft.file}, or add fc.bias of the training run',
         evidence=(config_line(draft, "bias"), missing_tensor(ctx.draft, "fc.bias")),
         values={"bias": True},

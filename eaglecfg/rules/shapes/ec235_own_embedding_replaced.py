@@ -22,7 +22,8 @@ def check(ctx: Context) -> Iterator[Item]:
         "the draft ships an embedding of its own, but SGLang replaces it by the target's",
         path=ctx.where("draft", "checkpoint"),
         why="harmless where it is a copy, as trainers write it; a table that was trained further is lost",
-        help="nothing to do, unless the draft's embedding was trained; leaving it out makes the files smaller",
+        help="nothing to do, unless the draft's embedding was trained; leaving it out makes the files "
+        "smaller",
         evidence=(tensor_line(own, "loaded, then replaced"),),
         values={"embed_tokens": list(own.shape)},
     )

@@ -37,7 +37,8 @@ class Pair:
 
     @property
     def differs(self) -> int | None:
-        """The first axis along which file and engine disagree; 0 where the number of axes does. None: they agree."""
+        """The first axis along which file and engine disagree; 0 where the number of axes does. None: they
+        agree."""
         if self.found is None:
             return None
         have, want = self.found.shape, self.expected.shape

@@ -22,7 +22,8 @@ def draft_class(ctx: Context) -> DraftFact | None:
 
 def draft_config(ctx: Context) -> ModelConfig:
     """The draft's config.json; only for rules that need it."""
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     return ctx.draft.config
 
 
@@ -46,7 +47,8 @@ def by_plain_name(ctx: Context) -> Mapping[str, TensorFact]:
 
 
 def derived_head_dim(config: ModelConfig) -> int | None:
-    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded down."""
+    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded
+    down."""
     given = config.integer("head_dim")
     if given is not None:
         return given

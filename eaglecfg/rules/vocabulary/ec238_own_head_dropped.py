@@ -14,7 +14,8 @@ from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocab
 def check(ctx: Context) -> Iterator[Item]:
     """A draft that borrows the target's head has no use for one of its own."""
     vocabulary = draft_vocabulary(ctx)
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     if vocabulary is None or not vocabulary.borrowed or vocabulary.tied:
         yield NotApplicable()
         return
@@ -32,9 +33,11 @@ def check(ctx: Context) -> Iterator[Item]:
         severity=Severity.ERROR if reduced or mapped else None,
         why="the trained head is dropped without a word; "
         + (
-            "the target's head has other rows than the draft's vocabulary, so that proposals become other tokens"
+            "the target's head has other rows than the draft's vocabulary, so that proposals become other "
+            "tokens"
             if reduced or mapped
-            else "the draft then proposes through weights that it was not trained with, unless the head is a copy"
+            else "the draft then proposes through weights that it was not trained with, unless the head is "
+            "a copy"
         ),
         help=f'write "draft_vocab_size": {rows} into {ctx.draft.config.file} to use the draft\'s own head'
         if rows is not None

@@ -13,8 +13,10 @@ KEYS = ("bos_token_id", "eos_token_id", "pad_token_id")
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     draft, target = ctx.draft.config, ctx.target.config
     size = target.integer("vocab_size")
     if size is None:
@@ -32,8 +34,10 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"{draft.file} gives {spelled}, but the target's vocabulary of {size} ends at {size - 1}",
         path=ctx.where("draft", "checkpoint"),
-        why="the config was made for another tokenizer; a draft trained on another vocabulary proposes wrong tokens",
-        help=f"check that the draft was trained for {ctx.target.shown}, then write that model's token ids into {draft.file}",
+        why="the config was made for another tokenizer; a draft trained on another vocabulary proposes "
+        "wrong tokens",
+        help=f"check that the draft was trained for {ctx.target.shown}, then write that model's token ids "
+        f"into {draft.file}",
         evidence=(
             *(config_line(draft, key) for key in outside),
             config_line(target, "vocab_size", "target vocabulary"),

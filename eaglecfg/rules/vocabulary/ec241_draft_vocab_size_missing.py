@@ -13,7 +13,9 @@ from eaglecfg.rules.vocabulary.facts import draft_tensor
 
 def check(ctx: Context) -> Iterator[Item]:
     """The key must be there, if only as null."""
-    assert ctx.engine is not None and ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config = ctx.draft.config
     fact = ctx.engine.drafts.get(config.architecture or "")
     if fact is None or "draft_vocab_size" not in fact.required_keys:

@@ -18,13 +18,17 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if draft_has(ctx, "d2t"):
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     yield Finding(
-        f"the draft has {vocabulary.rows} of the target's {vocabulary.target} tokens, but no d2t tensor says which",
+        f"the draft has {vocabulary.rows} of the target's {vocabulary.target} tokens, but no d2t tensor "
+        "says which",
         path=ctx.where("draft", "checkpoint"),
         why="SGLang then takes draft ids for target ids: nearly every proposal is another token",
-        help="ship the d2t tensor (target id minus draft id, one entry for each draft token) in the draft's weights",
+        help="ship the d2t tensor (target id minus draft id, one entry for each draft token) in the "
+        "draft's weights",
         evidence=(
             config_line(ctx.draft.config, "draft_vocab_size", "rows of the draft's head"),
             config_line(ctx.target.config, "vocab_size", "target vocabulary"),

@@ -19,7 +19,8 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if tensor.shape == (vocabulary.rows,):
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     found = tensor.shape[0] if len(tensor.shape) == 1 else list(tensor.shape)
     key = "vocab_size" if vocabulary.borrowed else "draft_vocab_size"
     short = isinstance(found, int) and found < vocabulary.rows
@@ -27,7 +28,8 @@ def check(ctx: Context) -> Iterator[Item]:
         f"d2t must have {vocabulary.rows} entries, one for each draft token, but has {found}",
         path=ctx.where("draft", "checkpoint"),
         why=(
-            f"draft ids {found} to {vocabulary.rows - 1} have no target id: an index error or wrong tokens when one is drafted"
+            f"draft ids {found} to {vocabulary.rows - 1} have no target id: an index error or wrong tokens "
+            "when one is drafted"
             if short
             else "map and head were made for different vocabularies, so that proposals become other tokens"
         ),

@@ -52,9 +52,11 @@ def _absolute(ctx: Context, mapping: Mapping) -> Finding:
     count, last = len(mapping.entries), len(mapping.entries) - 1
     entry = mapping.entries[last]
     if mapping.marked is not None:
-        proof = f"t2d marks {mapping.marked_absolute} of {count} entries as they stand, {mapping.marked} of {count} after adding the index"
+        stand, added = f"{mapping.marked_absolute} of {count}", f"{mapping.marked} of {count}"
+        proof = f"t2d marks {stand} entries as they stand, {added} after adding the index"
     elif mapping.outside:
-        proof = f"the entries rise without repeats and stay below {mapping.size}; after adding the index {len(mapping.outside)} of {count} do not"
+        beyond = f"{len(mapping.outside)} of {count}"
+        proof = f"entries rise without repeats below {mapping.size}; after adding the index {beyond} do not"
     else:
         proof = f"the entries rise from {mapping.entries[0]} to {entry} without repeats, as target ids do"
     sure = not mapping.perhaps_absolute
@@ -63,11 +65,14 @@ def _absolute(ctx: Context, mapping: Mapping) -> Finding:
         + ("holds target ids" if sure else "looks like a list of target ids"),
         path=ctx.where("draft", "checkpoint"),
         severity=None if sure else Severity.WARNING,
-        why="SGLang adds the index to each entry, so that nearly every proposal becomes another token; nothing is logged",
+        why="SGLang adds the index to each entry, so that nearly every proposal becomes another token; "
+        "nothing is logged",
         help="subtract the index from each entry (d2t[i] -= i) and save the draft again"
         + ("" if sure else "; a t2d tensor in the draft's weights would settle whether this is needed"),
         evidence=_tensors(ctx, proof),
-        arithmetic=(f"d2t[{last}] + {last} = {entry} + {last} = {entry + last}   (vocabulary {mapping.size})",),
+        arithmetic=(
+            f"d2t[{last}] + {last} = {entry} + {last} = {entry + last}   (vocabulary {mapping.size})",
+        ),
         values={"entries": count, "vocab_size": mapping.size},
     )
 
@@ -75,14 +80,17 @@ def _absolute(ctx: Context, mapping: Mapping) -> Finding:
 def _contradiction(ctx: Context, mapping: Mapping, vocabulary: DraftVocabulary) -> Finding:
     count = len(mapping.entries)
     what = (
-        f"d2t is all zeros, which maps the draft to the first {count} of {vocabulary.target} target ids, but t2d marks others"
+        f"d2t is all zeros, which maps the draft to the first {count} of {vocabulary.target} target ids, "
+        "but t2d marks others"
         if mapping.zeros
-        else f"d2t and t2d must name the same tokens, but t2d marks only {mapping.marked} of the {count} that d2t names"
+        else f"d2t and t2d must name the same tokens, but t2d marks only {mapping.marked} of the {count} "
+        "that d2t names"
     )
     return Finding(
         what,
         path=ctx.where("draft", "checkpoint"),
-        why="SGLang reads d2t alone: proposals of the draft become tokens that it did not mean; nothing is logged",
+        why="SGLang reads d2t alone: proposals of the draft become tokens that it did not mean; nothing is "
+        "logged",
         help="save the draft again with the d2t of the run that trained its head (d2t[i] = target id - i)",
         evidence=_tensors(ctx, f"t2d marks {mapping.marked} of {count} mapped tokens"),
         values={"entries": count, "marked": mapping.marked},
@@ -90,14 +98,17 @@ def _contradiction(ctx: Context, mapping: Mapping, vocabulary: DraftVocabulary) 
 
 
 def _zeros(ctx: Context, mapping: Mapping, vocabulary: DraftVocabulary) -> Finding:
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     count = len(mapping.entries)
     return Finding(
         f"d2t is all zeros, which maps the draft to the first {count} of {vocabulary.target} target ids",
         path=ctx.where("draft", "checkpoint"),
         severity=Severity.WARNING,
-        why="a vocabulary reduced by frequency is never the first ids alone; a map that was never filled looks like this",
-        help="compare d2t with the one that the trainer wrote; a t2d tensor in the draft's weights would settle it",
+        why="a vocabulary reduced by frequency is never the first ids alone; a map that was never filled "
+        "looks like this",
+        help="compare d2t with the one that the trainer wrote; a t2d tensor in the draft's weights would "
+        "settle it",
         evidence=(*_tensors(ctx, "all zeros"), config_line(ctx.draft.config, "draft_vocab_size")),
         values={"entries": count, "vocab_size": vocabulary.target},
     )

@@ -29,7 +29,8 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _outside(ctx: Context, mapping: Mapping) -> Finding:
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     tensor = draft_tensor(ctx, "d2t")
     assert tensor is not None
     index = mapping.outside[0]
@@ -39,7 +40,8 @@ def _outside(ctx: Context, mapping: Mapping) -> Finding:
     return Finding(
         f"d2t must map into the target's vocabulary of {mapping.size}, but {which} {entry + index}",
         path=ctx.where("draft", "checkpoint"),
-        why="SGLang does not look at the range; drafting that token reads outside the embedding (device assert)",
+        why="SGLang does not look at the range; drafting that token reads outside the embedding (device "
+        "assert)",
         help=f"check that the draft was trained for {ctx.target.shown} and that d2t holds offsets",
         evidence=(
             tensor_line(tensor, f"d2t[{index}] = {entry}"),
@@ -58,14 +60,18 @@ def _repeated(ctx: Context, mapping: Mapping) -> Finding:
     count = len(mapping.repeated)
     more = "" if count == 1 else f" ({count} such pairs)"
     return Finding(
-        f"d2t must give each draft token its own target id, but entries {first} and {second} both give {token}{more}",
+        f"d2t must give each draft token its own target id, but entries {first} and {second} both give "
+        f"{token}{more}",
         path=ctx.where("draft", "checkpoint"),
         severity=Severity.WARNING,
         today=Today.SILENT,
-        why="one of the two rows of the head can never be right, and the token that it was trained for is never proposed",
+        why="one of the two rows of the head can never be right, and the token that it was trained for is "
+        "never proposed",
         help="save the draft again with the d2t of the run that trained its head",
         evidence=(
-            tensor_line(tensor, f"d2t[{first}] = {mapping.entries[first]}, d2t[{second}] = {mapping.entries[second]}"),
+            tensor_line(
+                tensor, f"d2t[{first}] = {mapping.entries[first]}, d2t[{second}] = {mapping.entries[second]}"
+            ),
         ),
         arithmetic=tuple(f"{i} + {mapping.entries[i]} = {token}" for i in (first, second)),
         values={"repeated": count},

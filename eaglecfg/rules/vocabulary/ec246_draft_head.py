@@ -13,7 +13,8 @@ from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocab
 
 def check(ctx: Context) -> Iterator[Item]:
     vocabulary = draft_vocabulary(ctx)
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config = ctx.draft.config
     if vocabulary is None or vocabulary.tied or vocabulary.borrowed or vocabulary.rows is None:
         yield NotApplicable()
@@ -29,8 +30,10 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{ctx.draft.shown} has no lm_head.weight, but {config.file} asks for a head of {rows} rows",
             path=ctx.where("draft", "checkpoint"),
             today=Today.SILENT,
-            why="SGLang does not check for missing tensors: the head keeps uninitialised memory and every proposal is noise",
-            help="add lm_head.weight to the draft's weights, or set draft_vocab_size to null to borrow the target's head",
+            why="SGLang does not check for missing tensors: the head keeps uninitialised memory and every "
+            "proposal is noise",
+            help="add lm_head.weight to the draft's weights, or set draft_vocab_size to null to borrow the "
+            "target's head",
             evidence=(missing_tensor(ctx.draft, "lm_head.weight"), declared),
             values={"draft_vocab_size": rows},
         )
@@ -42,7 +45,8 @@ def check(ctx: Context) -> Iterator[Item]:
             f"lm_head.weight must have {rows} rows as draft_vocab_size says, but has {found}",
             path=ctx.where("draft", "checkpoint"),
             why="SGLang compares the rows while it loads the draft and stops with an assertion",
-            help=f"set draft_vocab_size to {found} in {config.file} if that is the head the draft was trained with",
+            help=f"set draft_vocab_size to {found} in {config.file} if that is the head the draft was "
+            "trained with",
             evidence=(tensor_line(head), declared),
             values={"draft_vocab_size": rows, "lm_head_rows": found},
         )

@@ -16,7 +16,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if vocabulary is None or not vocabulary.tied:
         yield NotApplicable()
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
     config, head = ctx.draft.config, draft_tensor(ctx, "lm_head.weight")
     if not vocabulary.reduced and head is None:
         return
@@ -26,7 +27,8 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.where("draft", "checkpoint"),
         severity=None if vocabulary.reduced else Severity.WARNING,
         why=(
-            f"SGLang takes the shared embedding of {vocabulary.target} rows for the head and cuts its logits to the first {vocabulary.rows}"
+            f"SGLang takes the shared embedding of {vocabulary.target} rows for the head and cuts its "
+            f"logits to the first {vocabulary.rows}"
             if vocabulary.reduced
             else "SGLang takes the shared embedding for the head and drops the trained one"
         ),

@@ -17,8 +17,10 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     own, target = vocabulary.own, vocabulary.target
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     # A draft of another width keeps its own table, so that nothing is shared that could be cut differently.
     width, hidden = ctx.draft.config.integer("target_hidden_size"), ctx.draft.config.integer("hidden_size")
     if own == target or (width is not None and width != hidden):
@@ -36,9 +38,11 @@ def check(ctx: Context) -> Iterator[Item]:
             "the draft cuts the shared embedding at its own padded vocabulary but holds the target's shard: "
             "ranks above 0 read other tokens' rows"
             if shifted
-            else "the draft's table is replaced by the target's; a vocabulary of another size suggests another tokenizer"
+            else "the draft's table is replaced by the target's; a vocabulary of another size suggests "
+            "another tokenizer"
         ),
-        help=f'write "vocab_size": {target} into {ctx.draft.config.file} if the draft was trained for {ctx.target.shown}',
+        help=f'write "vocab_size": {target} into {ctx.draft.config.file} if the draft was trained for '
+        f"{ctx.target.shown}",
         evidence=(
             config_line(ctx.draft.config, "vocab_size", "draft"),
             config_line(ctx.target.config, "vocab_size", "target"),

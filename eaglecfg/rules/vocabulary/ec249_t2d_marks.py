@@ -17,8 +17,10 @@ def check(ctx: Context) -> Iterator[Item]:
     if vocabulary is None or tensor is None or vocabulary.target is None or vocabulary.rows is None:
         yield NotApplicable()
         return
-    assert ctx.draft is not None and ctx.draft.config is not None
-    assert ctx.target is not None and ctx.target.config is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.target is not None
+    assert ctx.target.config is not None
     why = "SGLang ignores t2d, but a t2d that does not fit was saved with another head or map than these"
     help_ = "take lm_head, d2t and t2d from the same training run"
     marks = ctx.draft.vocabulary.t2d

@@ -13,9 +13,10 @@ from eaglecfg.rules.context import Context
 class DraftVocabulary:
     """One EAGLE-3 draft's vocabulary as the engine will see it.
 
-    ``target`` and ``own`` are ``vocab_size`` of target and draft, ``declared`` the ``draft_vocab_size`` key (None: the
-    key is absent), ``rows`` the rows of the head that the engine builds (None where no number can be told).
-    ``borrowed``: the key is null, so that the target's head is used. ``tied``: the head is the shared embedding.
+    ``target`` and ``own`` are ``vocab_size`` of target and draft, ``declared`` the ``draft_vocab_size`` key
+    (None: the key is absent), ``rows`` the rows of the head that the engine builds (None where no number can
+    be told). ``borrowed``: the key is null, so that the target's head is used. ``tied``: the head is the
+    shared embedding.
     """
 
     target: int | None

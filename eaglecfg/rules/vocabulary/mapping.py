@@ -13,9 +13,9 @@ MANY = 64
 class Mapping:
     """What ``d2t`` says under both readings.
 
-    ``outside`` are draft ids whose target id (entry + index) is not in the vocabulary, ``repeated`` pairs of draft
-    ids with one target id. ``marked`` and ``marked_absolute`` count the entries that ``t2d`` marks under the offset
-    and under the absolute reading; both are None where there is no t2d to ask.
+    ``outside`` are draft ids whose target id (entry + index) is not in the vocabulary, ``repeated`` pairs of
+    draft ids with one target id. ``marked`` and ``marked_absolute`` count the entries that ``t2d`` marks
+    under the offset and under the absolute reading; both are None where there is no t2d to ask.
     """
 
     entries: Sequence[int]
@@ -44,7 +44,8 @@ class Mapping:
 
     @property
     def absolute(self) -> bool:
-        """Proof that the entries are target ids: t2d marks them all, or as offsets they leave the vocabulary."""
+        """Proof that the entries are target ids: t2d marks them all, or as offsets they leave the
+        vocabulary."""
         if not self.entries or self.identity:
             return False
         if self.marked is not None and self.marked_absolute is not None:
@@ -70,7 +71,8 @@ class Mapping:
 
 
 def read_mapping(entries: Sequence[int], size: int, t2d: bytes | None) -> Mapping:
-    """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d marks."""
+    """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d
+    marks."""
     first: dict[int, int] = {}
     outside: list[int] = []
     repeated: list[tuple[int, int]] = []
