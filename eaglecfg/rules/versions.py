@@ -28,8 +28,13 @@ def later_versions(engine: EngineFacts) -> Iterator[EngineFacts]:
             yield facts
 
 
+def newest_version(engine: EngineFacts) -> EngineFacts:
+    """Facts of the newest known version."""
+    return _load(engine.name, engine.known_versions[-1]) or engine
+
+
 def in_words(known: Sequence[str], some: Sequence[str]) -> str:
-    """A subset of ``known`` (ascending versions) as ranges: ``0.5.9 to 0.5.12 and from 0.5.17 on``."""
+    """A subset of ``known`` (ascending versions) as ranges: ``0.5.9 to 0.5.12, 0.5.17 and later``."""
     runs: list[list[str]] = []
     for index, version in enumerate(known):
         if version not in some:
@@ -38,10 +43,10 @@ def in_words(known: Sequence[str], some: Sequence[str]) -> str:
             runs[-1].append(version)
         else:
             runs.append([version])
-    return " and ".join(_run_in_words(run, known) for run in runs)
+    return ", ".join(_run_in_words(run, known) for run in runs)
 
 
 def _run_in_words(run: Sequence[str], known: Sequence[str]) -> str:
     if len(run) == 1:
         return run[0]
-    return f"from {run[0]} on" if run[-1] == known[-1] else f"{run[0]} to {run[-1]}"
+    return f"{run[0]} and later" if run[-1] == known[-1] else f"{run[0]} to {run[-1]}"

@@ -8,7 +8,7 @@ KNOWN = ("0.5.9", "0.5.10", "0.5.11", "0.5.12", "0.5.13")
 
 
 def test_all_from_one_on() -> None:
-    assert in_words(KNOWN, ["0.5.11", "0.5.12", "0.5.13"]) == "from 0.5.11 on"
+    assert in_words(KNOWN, ["0.5.11", "0.5.12", "0.5.13"]) == "0.5.11 and later"
 
 
 def test_a_closed_range() -> None:
@@ -16,7 +16,7 @@ def test_a_closed_range() -> None:
 
 
 def test_gaps_make_several_ranges() -> None:
-    assert in_words(KNOWN, ["0.5.9", "0.5.11", "0.5.12", "0.5.13"]) == "0.5.9 and from 0.5.11 on"
+    assert in_words(KNOWN, ["0.5.9", "0.5.11", "0.5.12", "0.5.13"]) == "0.5.9, 0.5.11 and later"
 
 
 def test_the_newest_alone_is_no_range() -> None:
