@@ -228,6 +228,8 @@ def finish(exchange: Exchange, last: bytes) -> None:
     if not exchange.meta:
         exchange.error = "the answer ended without meta_info"
     elif exchange.finish == "abort":
-        exchange.error = f"aborted: {exchange.meta['finish_reason'].get('message', '')}"
+        reason = exchange.meta["finish_reason"]
+        words = reason.get("message") if isinstance(reason, dict) else None
+        exchange.error = f"aborted: {words or 'no reason given'}"
     elif not exchange.finish:
         exchange.error = "the answer ended in the middle"
