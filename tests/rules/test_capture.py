@@ -73,6 +73,16 @@ def test_a_depth_override_moves_the_default(tmp_path: Path) -> None:
     assert "EC201" not in found(example, tmp_path)
 
 
+def test_overridden_ids_are_those_that_count(tmp_path: Path) -> None:
+    override = '{"eagle_config": {"eagle_aux_hidden_state_layer_ids": [4, 5, 6]}}'
+    example = {"deployment": {"server": {"json_model_override_args": override}}}
+    finding = found(example, tmp_path)["EC201"]
+    assert "[5, 6, 7]" in finding.message
+    line = next(each for each in finding.evidence if each.key.endswith(IDS))
+    assert line.file == "draft/config.json with json_model_override_args"
+    assert line.line is None
+
+
 @pytest.mark.parametrize(
     ("change", "rule"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
@@ -77,7 +77,11 @@ def target_config(context: Context) -> ModelConfig:
 
 
 def _as_seen(context: Context, config: ModelConfig) -> ModelConfig:
-    return context.resolution.overridden(config) if context.resolution is not None else config
+    seen = context.resolution.overridden(config) if context.resolution is not None else config
+    if seen is config:
+        return config
+    # Values may differ from the text of the file now, so that its lines prove nothing.
+    return replace(seen, file=f"{config.file} with json_model_override_args", source="")
 
 
 def layers(context: Context) -> int | None:
@@ -120,7 +124,9 @@ def engine_line(context: Context) -> Evidence:
 
 
 def ids_path(context: Context) -> KeyPath:
-    """Where the YAML file speaks of the ids: ``capture.layer_ids``, else the checkpoint that holds them."""
+    """Where the YAML file speaks of the ids: an override, ``capture.layer_ids``, else the checkpoint."""
+    if BLOCK in str(context.argument("json_model_override_args")):
+        return context.argument_path("json_model_override_args")
     if context.model.capture.layer_ids is not None:
         return context.where("capture", "layer_ids")
     return context.where("draft", "checkpoint")
