@@ -157,12 +157,15 @@ class Builder:
             for item in source.items:
                 self._merge(item, key, path, out)
         elif source.kind == "map":
+            nested: list[Node] = []
             for key_node, value_node in zip(source.items[::2], source.items[1::2], strict=True):
                 name = key_node.value
                 if name == "<<":
-                    self._merge(value_node, key, path, out)
+                    nested.append(value_node)
                 elif key_node.kind == "scalar" and name not in out:
                     out[name] = self._visit(value_node, (*path, name), key, True, alias)
+            for inner in nested:
+                self._merge(inner, key, path, out)
         self._aliases -= 1
 
     def _scalar(self, node: Node, path: KeyPath, span: Span) -> Any:

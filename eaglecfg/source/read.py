@@ -67,8 +67,9 @@ def _parse(text: str, name: str, folder: str, problems: tuple[Problem, ...]) -> 
         if root is None:
             empty = Problem("empty-file", "the file is empty", at(1, 1), "write a config into it")
             return Document(name, folder, text, None, {}, (*problems, empty), lines)
-        data = builder.build(root)
+        data, places = builder.build(root), builder.places
+        stop: tuple[Problem, ...] = ()
     except Stopped as stopped:
-        return Document(name, folder, text, None, {}, (*problems, stopped.problem), lines)
-    found = sorted((*reader.problems, *builder.problems), key=lambda problem: problem.span.start)
-    return Document(name, folder, text, data, builder.places, (*problems, *found), lines)
+        data, places, stop = None, {}, (stopped.problem,)
+    found = sorted((*reader.problems, *builder.problems, *stop), key=lambda problem: problem.span.start)
+    return Document(name, folder, text, data, places, (*problems, *found), lines)

@@ -21,7 +21,7 @@ _FIRST = frozenset("0123456789+-.~nNtTfF")
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_OCTAL_LOOK = re.compile(r"[-+]?0(?:[0-9][0-9_]*|o[0-7_]+)")
+_OCTAL_LOOK = re.compile(r"[-+]?0(?:[0-9_]+|o[0-7_]+)")
 
 
 class ScalarRefused(ValueError):
