@@ -147,8 +147,8 @@ def _capture_why(here: _Deployment) -> str:
     parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
     if here.boundaries.deferred and here.ranks != 1:
         parts.append(
-            "unless the fused all-reduce (FlashInfer) is on: this class then adds hidden and residual before the "
-            "last MLP's all-reduce has run, and each rank captures its own partial sum of that one MLP"
+            "unless the fused all-reduce (FlashInfer) is on: this class then adds hidden and residual before "
+            "the last MLP's all-reduce has run, and each rank captures its own partial sum of that one MLP"
         )
     if not here.boundaries.residual:
         parts.append("this class captures it without the residual")

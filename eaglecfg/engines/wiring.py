@@ -12,7 +12,7 @@ from eaglecfg.engines.reading import IDS_KEY, IdsFrom, read_request
 if TYPE_CHECKING:
     from eaglecfg.engines.resolve import Resolution
 
-Strictness = Literal["exact", "truncates", "pads", "ignored"]
+Strictness = Literal["exact", "truncates", "pads", "unchecked", "ignored"]
 Part = Literal["fc", "norm", "attention", "mlp", "head", "embedding", "map"]
 Owner = Literal["own", "target", "tied"]
 
@@ -25,9 +25,9 @@ class ExpectedTensor:
     settle a length. ``required``: without it the draft runs on initial values, and nothing says so.
     ``strictness`` is what happens when the length along ``axis`` differs (any other axis is always exact):
     ``exact``, the server stops; ``truncates``, longer ones are cut and shorter ones stop the server;
-    ``pads``, longer ones are cut and shorter ones filled up with zeros, both silently; ``ignored``, never
-    loaded. ``why`` says where the shape comes from, or why the tensor is not needed. ``instead``: a fused
-    tensor that serves as well.
+    ``pads``, longer ones are cut and shorter ones filled up with zeros, both silently; ``unchecked``, taken
+    as it is; ``ignored``, never loaded. ``why`` says where the shape comes from, or why the tensor is not
+    needed. ``instead``: a fused tensor that serves as well.
     """
 
     names: tuple[str, ...]
@@ -98,7 +98,7 @@ class Wiring:
         return (self.hidden, self.fc_in)
 
     def expected(self, name: str) -> ExpectedTensor | None:
-        """The expected tensor that ``name`` would load, a fused spelling included; None: this class drops it."""
+        """The tensor that ``name`` would load, a fused spelling included; None: the class drops it."""
         for tensor in self.tensors:
             if name in tensor.names or name in tensor.instead:
                 return tensor

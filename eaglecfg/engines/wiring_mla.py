@@ -1,4 +1,4 @@
-"""The draft with multi-latent attention, Eagle3DeepseekV2ForCausalLM: fc over the captured states, one layer."""
+"""The draft with multi-latent attention, Eagle3DeepseekV2ForCausalLM: fc over the states, then one layer."""
 
 from __future__ import annotations
 
