@@ -90,21 +90,26 @@ def _allow_numbers(schema: Schema) -> None:
 
 
 def _with_defaults(schema: Schema) -> Schema:
-    """Describe what stands under ``defaults:``: a deployment in which nothing is required."""
-    definitions = schema["definitions"]
-    for name in ("Deployment", "Target", "Draft"):
+    """Describe what stands under ``defaults:``: a deployment in which nothing is required.
+
+    Where a file has defaults its deployments may leave out what they need as well.
+    """
+    definitions, properties = schema["definitions"], schema["properties"]
+    for name in ("Target", "Draft", "Deployment"):
         part = deepcopy(definitions[name])
         part.pop("required", None)
-        for inner, owner in (("Target", "target"), ("Draft", "draft")):
-            if name == "Deployment":
-                part["properties"][owner] = {
-                    "allOf": [{"$ref": f"#/definitions/{inner}Defaults"}],
-                    "description": definitions["Deployment"]["properties"][owner].get("description", ""),
-                }
         definitions[f"{name}Defaults"] = part
-    description = schema["properties"]["defaults"]["description"]
-    schema["properties"]["defaults"] = {
-        "allOf": [{"$ref": "#/definitions/DeploymentDefaults"}],
-        "description": description,
-    }
-    return schema
+    within = definitions["DeploymentDefaults"]["properties"]
+    within["target"]["allOf"] = [_ref("TargetDefaults")]
+    # A deployment without the draft that the defaults name says null.
+    del within["draft"]["allOf"]
+    within["draft"]["anyOf"] = [_ref("DraftDefaults"), {"type": "null"}]
+    description = properties["defaults"]["description"]
+    properties["defaults"] = {"allOf": [_ref("DeploymentDefaults")], "description": description}
+    properties["deployments"]["additionalProperties"] = _ref("DeploymentDefaults")
+    whole = {"properties": {"deployments": {"additionalProperties": _ref("Deployment")}}}
+    return {**schema, "if": {"not": {"required": ["defaults"]}}, "then": whole}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/definitions/{name}"}

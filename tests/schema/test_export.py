@@ -1,0 +1,112 @@
+"""The JSON Schemas that editors use: fresh, described throughout, and of one mind with the loader."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft7Validator
+
+from eaglecfg.schema.export import json_schemas
+from eaglecfg.source.read import parse_document
+from tests.schema.test_load import CONFIG
+from tests.schema.test_refusals import HEAD
+from tests.schema.test_study import STUDY
+
+SCHEMAS = json_schemas()
+FOLDER = Path(__file__).parents[2] / "schemas"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_committed_file_is_fresh(name: str) -> None:
+    committed = json.loads((FOLDER / name).read_text(encoding="utf-8"))
+    assert committed == SCHEMAS[name], "run: eaglecfg schema --write schemas/"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_it_is_a_draft_7_schema_without_later_keywords(name: str) -> None:
+    schema = SCHEMAS[name]
+    Draft7Validator.check_schema(schema)
+    assert schema["$schema"] == "http://json-schema.org/draft-07/schema#"
+    assert schema["$id"].endswith(name)
+    text = json.dumps(schema)
+    for keyword in ("$defs", "discriminator", "prefixItems", "x-source-text", "unevaluatedProperties"):
+        assert f'"{keyword}"' not in text
+
+
+def properties(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(schema, dict):
+        # What a condition adds to a key has no description of its own.
+        schema = {key: value for key, value in schema.items() if key not in ("if", "then")}
+        found = schema.get("properties")
+        if isinstance(found, dict):
+            yield from ((f"{path}.{key}", value) for key, value in found.items())
+        for key, value in schema.items():
+            yield from properties(value, f"{path}.{key}")
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from properties(value, path)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_key_is_described(name: str) -> None:
+    found = dict(properties(SCHEMAS[name]))
+    assert found
+    assert [path for path, schema in found.items() if not schema.get("description")] == []
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for schema in SCHEMAS.values():
+        text = json.dumps(schema)
+        for reference in {part.split('"')[0] for part in text.split("#/definitions/")[1:]}:
+            assert reference in schema["definitions"]
+
+
+def errors(schema: str, text: str) -> list[str]:
+    # An editor sees the numbers of YAML, as plain data.
+    data = parse_document(text, "x.yaml", ".").data
+    return [error.message for error in Draft7Validator(SCHEMAS[schema]).iter_errors(data)]
+
+
+def test_good_files_pass() -> None:
+    assert errors("eaglecfg.schema.json", CONFIG) == []
+    assert errors("study.schema.json", STUDY) == []
+    assert errors("eaglecfg-training.schema.json", "{version: 1, boundaries: [3, 31, 59], note: x}") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tp_size: 8",
+        "parallel: {tp_size: '8'}",
+        "parallel: {tpsize: 8}",
+        "speculative: false",
+        "speculative: none",
+        "speculative: {num_steps: x}",
+        "draft: {}",
+        "capture: {layer_ids: 2}",
+        "hardware: {topology: mesh}",
+        "env: {A: [1]}",
+        "server: [a]",
+    ],
+)
+def test_what_the_loader_refuses_an_editor_marks(line: str) -> None:
+    assert errors("eaglecfg.schema.json", f"{HEAD}  chat:\n    target: {{checkpoint: t}}\n    {line}\n")
+
+
+def test_bad_studies_and_records_are_marked() -> None:
+    assert errors("study.schema.json", STUDY.replace("prompts: prompts.jsonl, ", ""))
+    assert errors("study.schema.json", STUDY.replace("profile: overnight", "profile: long"))
+    assert errors("study.schema.json", STUDY.replace("budget:", "bugdet:"))
+    assert errors("eaglecfg-training.schema.json", "{version: 1}")
+    assert errors("eaglecfg-training.schema.json", "{version: 1, boundaries: [a]}")
+
+
+def test_nothing_is_required_under_defaults() -> None:
+    text = HEAD.replace("deployments:", "defaults: {target: {hidden_size: 8}}\ndeployments:")
+    assert errors("eaglecfg.schema.json", f"{text}  a: {{target: {{checkpoint: t}}}}\n") == []
+    text = HEAD.replace("deployments:", "defaults: {target: {hiden_size: 8}}\ndeployments:")
+    assert errors("eaglecfg.schema.json", f"{text}  a: {{target: {{checkpoint: t}}}}\n")

@@ -1,0 +1,90 @@
+"""Study files as typed models, and telling them from config files."""
+
+from __future__ import annotations
+
+import pytest
+
+from eaglecfg.schema.load_study import kind_of, load_study
+from eaglecfg.schema.loaded import LoadedStudy
+from eaglecfg.source.read import parse_document
+from eaglecfg.source.span import show_path
+
+STUDY = """\
+version: 1
+config: ../eaglecfg.yaml
+deployment: chat
+launch: {prefix: [python, -m, server, --port, 30000], stop: [docker, kill, 7], env: {A: 1.10}}
+space:
+  speculative: [off, {num_steps: [1, 2, 3]}]
+  nccl.min_nchannels: [unset, 8, 016]
+  server.mem_fraction_static: {low: 0.7, high: 0.9}
+objective: {concurrency: [1, 8], limits: {ttft_p99_ms: 500}}
+workload: {prompts: prompts.jsonl, output_tokens: 256}
+budget: {launches: 120, hours: 9, until: 07:00}
+profile: overnight
+"""
+
+
+def load(text: str) -> LoadedStudy:
+    return load_study(parse_document(text, "study.yaml", "."))
+
+
+def test_a_study_is_read_with_text_as_spelled() -> None:
+    study = load(STUDY)
+    assert study.problems == ()
+    assert study.model is not None
+    assert study.model.launch.prefix == ["python", "-m", "server", "--port", "30000"]
+    assert study.model.launch.stop == ["docker", "kill", "7"]
+    assert study.model.launch.env == {"A": "1.10"}
+    assert study.model.budget.until == "07:00"
+    assert study.model.space["nccl.min_nchannels"] == ["unset", "8", "016"]
+    assert study.model.space["speculative"] == ["off", {"num_steps": [1, 2, 3]}]
+    assert study.model.objective.limits == {"ttft_p99_ms": 500}
+    assert study.model.seed == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind", "path"),
+    [
+        ("profile: overnight", "profile: long", "wrong-type", "profile"),
+        ("launches: 120", "launches: 0", "wrong-type", "budget.launches"),
+        ("hours: 9", "hours: x", "wrong-type", "budget.hours"),
+        ("[1, 8]", "[1, 0]", "wrong-type", "objective.concurrency[1]"),
+        ("output_tokens: 256", "output_token: 256", "unknown-key", "workload.output_token"),
+        ("stop: [docker, kill, 7]", "stop: kill", "wrong-type", "launch.stop"),
+        ("prompts: prompts.jsonl, ", "", "missing-key", "workload.prompts"),
+        ("deployment: chat", "deployment: 8", "wrong-type", "deployment"),
+        ("version: 1\n", "", "missing-key", "version"),
+        ("{ttft_p99_ms: 500}", "{ttft_p99_ms: fast}", "wrong-type", "objective.limits.ttft_p99_ms"),
+    ],
+)
+def test_slips(old: str, new: str, kind: str, path: str) -> None:
+    assert old in STUDY
+    study = load(STUDY.replace(old, new))
+    assert [(p.kind, show_path(p.path)) for p in study.problems] == [(kind, path)]
+
+
+def test_a_refused_option_leaves_the_study_standing() -> None:
+    study = load(STUDY.replace("profile: overnight", "profile: long"))
+    assert study.model is not None
+    assert study.model.profile == "short"
+    assert study.refused == {("profile",)}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (STUDY, "study"),
+        ("workload: {}\n", "study"),
+        ("space: {}\n", "study"),
+        ("deployments: {}\n", "config"),
+        ("engine: {}\n", "config"),
+        ("deployments: {}\nworkload: {}\n", "config"),
+        ("a: 1\n", None),
+        ("[]\n", None),
+        ("", None),
+        ("a: [\n", None),
+    ],
+)
+def test_the_keys_tell_what_kind_of_file_it_is(text: str, kind: str | None) -> None:
+    assert kind_of(parse_document(text, "x.yaml", ".")) == kind
