@@ -145,7 +145,8 @@ def _stream_why(here: _Deployment) -> str:
 
 def _capture_why(here: _Deployment) -> str:
     parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
-    if here.boundaries.deferred and here.ranks != 1:
+    # The engine never fuses under data-parallel attention with an EAGLE draft.
+    if here.boundaries.deferred and here.ranks != 1 and here.groups == 1:
         parts.append(
             "unless the fused all-reduce (FlashInfer) is on: this class then adds hidden and residual before "
             "the last MLP's all-reduce has run, and each rank captures its own partial sum of that one MLP"
