@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -76,3 +77,19 @@ def visible(text: str) -> str:
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text
     )
+
+
+def wrapped(lead: Line, text: str, width: int, indent: str, style: Style = "plain") -> list[Line]:
+    """``lead`` followed by ``text``, wrapped with a hanging indent."""
+    room = max(width, 40)
+    used = sum(cells(part.text) for part in lead) + 1
+    rows = textwrap.wrap(
+        text,
+        room,
+        initial_indent="x" * used,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ) or [""]
+    first = (*lead, Part(" "), Part(rows[0][used:], style))
+    return [first, *(line(Part(row, style)) for row in rows[1:])]

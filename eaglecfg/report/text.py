@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from itertools import groupby
 
 from eaglecfg.report.snippet import Mark, snippet
-from eaglecfg.report.styled import Line, Part, Style, cells, line, visible
+from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
 from eaglecfg.rules.model import Evidence, Rule, Severity
 from eaglecfg.rules.outcome import Report, Reported, Skipped
 
@@ -56,7 +55,7 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
     head = f"{found.severity}[{found.rule.id} {found.rule.slug}]"
     where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}"
     named = f"   (deployment {found.deployment})" if found.deployment and name_deployment else ""
-    out = _wrapped(line(Part(head, style)), visible(finding.message), width, "  ", "bold")
+    out = wrapped(line(Part(head, style)), visible(finding.message), width, "  ", "bold")
     out.append(line(Part("  --> ", "place"), where, Part(named, "dim")))
     marks = [Mark(found.span, "", True)]
     for path, note in finding.related:
@@ -80,7 +79,7 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
     for label, text in notes:
         if text:
             lead = line(Part("   = ", "place"), Part(f"{label}:", "bold"))
-            out += _wrapped(lead, visible(text), width, " " * (6 + len(label)))
+            out += wrapped(lead, visible(text), width, " " * (6 + len(label)))
     return out
 
 
@@ -99,24 +98,8 @@ def _evidence(file: str, evidence: list[Evidence]) -> list[Line]:
     return out
 
 
-def _wrapped(lead: Line, text: str, width: int, indent: str, style: Style = "plain") -> list[Line]:
-    """``lead`` followed by ``text``, wrapped with a hanging indent."""
-    room = max(width, 40)
-    used = sum(cells(part.text) for part in lead) + 1
-    rows = textwrap.wrap(
-        text,
-        room,
-        initial_indent="x" * used,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    ) or [""]
-    first = (*lead, Part(" "), Part(rows[0][used:], style))
-    return [first, *(line(Part(row, style)) for row in rows[1:])]
-
-
 def _not_checked(skipped: tuple[Skipped, ...], width: int) -> list[Line]:
-    """What could not be decided, and why. Where a file is unread, the checks that wait for it are one line."""
+    """What could not be decided, and why. Checks that wait for an unread file are one line."""
     if not skipped:
         return []
     out = [line(Part(f"not checked ({len(skipped)})", "bold"))]
@@ -133,7 +116,7 @@ def _not_checked(skipped: tuple[Skipped, ...], width: int) -> list[Line]:
         more = f" and {len(group) - 3} more" if len(group) > 3 else ""
         lead = line("  ", Part(deployment or group[0].document.name, "bold"), ":")
         marked = f"{reason} — incomplete" if incomplete else reason
-        out += _wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
+        out += wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
     for deployment, count in waiting.items():
         text = f"{_count(count, 'more check')} could not run without that"
         out.append(line("  ", Part(deployment or "", "bold"), f": {text}"))

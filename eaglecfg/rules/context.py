@@ -23,9 +23,9 @@ from eaglecfg.source.span import KeyPath
 class Context:
     """Everything a rule may look at. Fields are None where there is nothing, or where it could not be read.
 
-    For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and problems, and
-    ``study`` is the study, ``study_config`` the config file that it names. ``arguments`` are the server arguments that the deployment
-    gives, under the engine's names. ``speculates`` is true where a draft will run.
+    For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and
+    problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
+    server arguments that the deployment gives, under the engine's names.
     """
 
     config: LoadedConfig
@@ -53,7 +53,7 @@ class Context:
         return self.deployment.document_path(path)
 
     def refused(self, *path: str | int) -> bool:
-        """Whether the schema refused the value at ``path``, so that its absence in ``model`` means nothing."""
+        """Whether the schema refused the value at ``path``: its absence in ``model`` means nothing then."""
         assert self.deployment is not None
         return any(path[: len(given)] == given for given in self.deployment.refused)
 
@@ -63,7 +63,7 @@ class Context:
         return None if found is None else found.value
 
     def argument_path(self, name: str) -> KeyPath:
-        """The document path of the setting behind a server flag, or of the deployment when it is not given."""
+        """The document path of the setting behind a server flag, or of the deployment without it."""
         found = (self.arguments or {}).get(name)
         return self.where(*found.path) if found is not None else self.where()
 
@@ -74,7 +74,7 @@ class Context:
 
     @property
     def trained(self) -> tuple[int, ...] | None:
-        """Trained boundaries as declared, else as recorded beside the draft. A rule of its own compares the two."""
+        """Trained boundaries as declared, else as recorded. A rule of its own compares the two."""
         declared = self.model.capture.trained_boundaries
         if declared is not None:
             return tuple(declared)
@@ -104,7 +104,7 @@ class Checkpoints:
 def deployment_context(
     config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints
 ) -> Context:
-    """Read what ``deployment`` names and put it together. Raises nothing for files that are missing or broken."""
+    """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
     base = Path(config.document.folder)
     model = deployment.model
     target = checkpoints.get(base, model.target.checkpoint, "target")

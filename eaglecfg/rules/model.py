@@ -53,10 +53,10 @@ class Need(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A fact outside the config that took part: a line of config.json, a tensor in a header, a fact of the engine.
+    """A fact outside the config that took part: a line of config.json, a tensor, a fact of the engine.
 
-    ``file`` as shown to the user. ``key`` is a JSON key path or a tensor name, ``text`` the value as evidence prints
-    it (``BF16 [4096, 12288]``), ``note`` what it says here (``12288 = 3 × 4096``). ``line`` and ``column`` where known.
+    ``file`` as shown to the user. ``key`` is a JSON key path or a tensor name, ``text`` the value as it is
+    printed (``BF16 [4096, 12288]``), ``note`` what it says here (``12288 = 3 × 4096``).
     """
 
     file: str
@@ -69,7 +69,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that a machine can apply: the new source text for the value at ``path`` (in document terms)."""
+    """A change that a machine can apply: new source text for the value at ``path`` (in document terms)."""
 
     title: str
     path: KeyPath
@@ -81,9 +81,9 @@ class Fix:
 class Finding:
     """One fault, stated in one sentence with both values.
 
-    ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead; ``span``
-    overrides both. ``related`` are further YAML places with a note each. ``values`` are the named values that took
-    part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` overrides the rule's own.
+    ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead;
+    ``span`` overrides both. ``related`` are further YAML places with a note each. ``values`` are the named
+    values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is this finding's own.
     """
 
     message: str
@@ -124,9 +124,9 @@ Scope = Literal["file", "deployment", "study"]
 class Rule:
     """A check and what is known about it.
 
-    ``check`` yields findings, or NotChecked, or NotApplicable; nothing at all is a pass. ``needs`` are tested before
-    it runs. ``follows`` names rules whose failure explains this one's: then its findings are dropped and counted.
-    ``research`` are the ids of the notes that the rule answers.
+    ``check`` yields findings, or NotChecked, or NotApplicable; nothing at all is a pass. ``needs`` are tested
+    before it runs. ``follows`` names rules whose failure explains this one's: its findings are then dropped
+    and counted. ``research`` are the ids of the checks in the field's literature that the rule answers.
     """
 
     id: str

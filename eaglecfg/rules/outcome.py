@@ -11,7 +11,7 @@ from eaglecfg.source.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A finding with its place resolved. ``span`` lies in ``document``; ``deployment`` is None for a whole file."""
+    """A finding with its place resolved: ``span`` lies in ``document``. No ``deployment``: a whole file."""
 
     rule: Rule
     finding: Finding
@@ -56,8 +56,8 @@ class Crash:
 class Report:
     """Everything a renderer needs. Counts are over (rule, file) or (rule, deployment) pairs.
 
-    ``engines`` are labels such as ``sglang 0.5.14``. ``findings`` are ordered by file, then line.
-    ``deployments`` are the names checked, ``files`` the number of files looked at, ``seconds`` the time taken.
+    ``engines`` are labels such as ``sglang 0.5.14``. ``findings`` are ordered by file, severity, then line.
+    ``deployments`` are the names checked, ``files`` the number of files looked at.
     """
 
     documents: tuple[Document, ...]
@@ -80,7 +80,7 @@ class Report:
         return sum(found.severity is severity for found in self.findings)
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 nothing at or above ``fail_on``; 1 findings; 3 something named could not be read; 4 a rule crashed."""
+        """0 nothing at or above ``fail_on``; 1 findings; 3 something named unread; 4 a rule crashed."""
         order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
         if self.crashes:
             return 4

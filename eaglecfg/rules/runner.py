@@ -42,7 +42,7 @@ def validate(
 ) -> Report:
     """Check config and study files.
 
-    ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one deployment by
+    ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one by
     name; ``deep`` opens every shard of every checkpoint. Raises UsageError for names that do not exist.
     """
     started = time.perf_counter()
@@ -75,14 +75,18 @@ def validate(
 
 def check_deployment(config: LoadedConfig, deployment: LoadedDeployment) -> Report:
     """Check one deployment that need not stand in a file as it is; a tuner asks so before it launches."""
+    return check_context(deployment_context(config, deployment, Checkpoints()))
+
+
+def check_context(context: Context) -> Report:
+    """Run the deployment rules on a context that is read already."""
     started = time.perf_counter()
-    tally, checkpoints = _Tally(), Checkpoints()
-    rules = chosen()
-    _run(rules, ("deployment",), deployment_context(config, deployment, checkpoints), tally)
-    engine = [f"{config.engine.name} {config.engine.version}"] if config.engine is not None else []
-    return _report(
-        tally, [config.document], engine, [deployment.name], frozenset(), len(rules), 0, started
-    )
+    assert context.deployment is not None
+    tally, rules, engine = _Tally(), chosen(), context.config.engine
+    _run(rules, ("deployment",), context, tally)
+    engines = [f"{engine.name} {engine.version}"] if engine is not None else []
+    names = [context.deployment.name]
+    return _report(tally, [context.config.document], engines, names, frozenset(), len(rules), 0, started)
 
 
 def _study_context(document: Document) -> Context:

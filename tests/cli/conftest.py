@@ -36,8 +36,6 @@ def good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def shifted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, but trained on other boundaries than the engine captures."""
-    materialize(
-        {"title": "shifted", "deployment": {"capture": {"trained_boundaries": [2, 5, 8]}}}, tmp_path
-    )
+    materialize({"title": "shifted", "deployment": {"capture": {"trained_boundaries": [2, 5, 8]}}}, tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path

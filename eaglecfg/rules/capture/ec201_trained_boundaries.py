@@ -32,15 +32,17 @@ def check(context: Context) -> Iterator[Item]:
         return
     if found.captured == trained:
         return
-    target, draft = target_config(context), draft_config(context)
+    target, draft, n = target_config(context), draft_config(context), layers(context)
     path, related = _places(context)
+    others = versions_capturing(context, found.ids, n, trained) if n is not None else ""
     yield Finding(
-        f"the draft was trained on boundaries {spelled(trained)}, but {engine_label(context)} captures "
+        ("same files, other layers: " if others else "")
+        + f"the draft was trained on boundaries {spelled(trained)}, but {engine_label(context)} captures "
         f"{spelled(found.captured)}{_relation(found.captured, trained)}",
         path=path,
         why="the server stays healthy and its answers stay right; the accept length falls, and decoding "
         "can get slower than without speculation",
-        help=_help(context, trained),
+        help=_help(context, trained, others),
         evidence=(
             ids_line(draft, "ids as the engine reads them"),
             *_record_line(context),
@@ -59,7 +61,7 @@ def check(context: Context) -> Iterator[Item]:
 
 
 def _places(context: Context) -> tuple[KeyPath, tuple[tuple[KeyPath, str], ...]]:
-    version: tuple[KeyPath, str] = (("engine", "version"), "the version that captures them")
+    version: tuple[KeyPath, str] = (("engine", "version"), "this version captures other layers")
     if context.model.capture.trained_boundaries is not None:
         return context.where("capture", "trained_boundaries"), (version,)
     return context.where("draft", "checkpoint"), (version,)
@@ -83,7 +85,7 @@ def _relation(captured: tuple[int, ...], trained: tuple[int, ...]) -> str:
     return ", each one layer early" if steps == {-1} else ""
 
 
-def _help(context: Context, trained: tuple[int, ...]) -> str:
+def _help(context: Context, trained: tuple[int, ...], others: str) -> str:
     found, n = context.boundaries, layers(context)
     assert found is not None
     if n is None:
@@ -105,7 +107,6 @@ def _help(context: Context, trained: tuple[int, ...]) -> str:
         parts.append(
             f"no list of ids makes {engine_label(context)} capture {spelled(wanted)} for this target"
         )
-    others = versions_capturing(context, found.ids, n, trained)
     if others:
         parts.append(f"or keep the files and run sglang {others}, which captures {spelled(trained)} for them")
     if fitting is not None:

@@ -1,0 +1,126 @@
+"""The hidden-state path of a deployment: what flows, how wide, on which ranks, and who says so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any
+
+from eaglecfg.engines.datapath import Hop, Size, data_path
+from eaglecfg.engines.wiring import wiring_of
+from eaglecfg.report.styled import Line, Part, Style, line, wrapped
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Severity
+from eaglecfg.rules.runner import check_context
+
+_SEEN: dict[bool | None, tuple[str, Style]] = {
+    True: ("verified", "good"),
+    False: ("DIFFERS", "error"),
+    None: ("not seen in a file", "dim"),
+}
+
+
+def hops_of(context: Context) -> tuple[Hop, ...]:
+    """The hops of one deployment; empty where there is no draft, or its files do not tell enough."""
+    if context.engine is None or context.boundaries is None or context.resolution is None:
+        return ()
+    if context.draft is None or context.target is None:
+        return ()
+    wiring = wiring_of(context.engine, context.target.config, context.draft.config)
+    if wiring is None:
+        return ()
+    return data_path(
+        context.engine, context.target, context.draft, wiring, context.boundaries, context.resolution
+    )
+
+
+def missing(context: Context) -> str:
+    """Why there are no hops, in one sentence."""
+    if context.draft is None or not context.speculates:
+        return "the deployment launches no draft, so no hidden state leaves the target"
+    if context.engine is None:
+        return "the config names no engine whose facts ship with eaglecfg"
+    unread = [
+        f"{part.shown}/config.json"
+        for part in (context.target, context.draft)
+        if part is not None and part.config is None
+    ]
+    if unread:
+        return f"{' and '.join(unread)} could not be read; `eaglecfg validate` says why"
+    return "the draft is no EAGLE-3 class that this engine version builds; `eaglecfg validate` says more"
+
+
+def render(context: Context, width: int) -> list[Line]:
+    """The path of one deployment as text."""
+    assert context.deployment is not None
+    engine = f"{context.engine.name} {context.engine.version}" if context.engine is not None else "no engine"
+    ranks = context.resolution.runs("attention.tp_size") if context.resolution is not None else None
+    head = f"{context.deployment.name}: the hidden states on {engine}, {_ranks(ranks)}"
+    out = [line(Part(head, "bold")), ()]
+    hops = hops_of(context)
+    if not hops:
+        return [*out, *wrapped(line("  "), missing(context), width, "   ")]
+    first = 1
+    for _, alike in groupby(hops, key=lambda hop: (hop.spread, hop.why)):
+        group = list(alike)
+        out += _group(group, first, len(str(len(hops))), width)
+        first += len(group)
+    return [*out, *_verdict(context, hops, width)]
+
+
+def _group(hops: Sequence[Hop], first: int, digits: int, width: int) -> list[Line]:
+    """Neighbouring hops of one kind: a line or two each, then what holds for all of them."""
+    indent = " " * (digits + 3)
+    names = max(len(hop.name) for hop in hops)
+    out: list[Line] = []
+    for number, hop in enumerate(hops, first):
+        word, style = _SEEN[hop.verified]
+        shapes = f"{_shape(hop.full)} → {_shape(hop.per_rank)} per rank, {hop.spread}"
+        mark = Part(f"   {word}" if hop.verified is not None else "", style)
+        lead = Part(f" {number:>{digits}}  ", "dim")
+        out.append(line(lead, Part(f"{hop.name:<{names}}", "bold"), "  ", shapes, mark))
+        out += wrapped(line(indent[:-1]), hop.what, width, indent)
+    out += wrapped(line(indent[:-1], Part("why:", "dim")), hops[0].why, width, indent + "     ")
+    sources = dict.fromkeys(source for hop in hops for source in hop.evidence)
+    for source in sources:
+        text = " ".join(part for part in (source.file, source.key, source.text) if part)
+        out.append(line(indent, Part(f"::: {text}", "dim")))
+    return [*out, ()]
+
+
+def _verdict(context: Context, hops: Sequence[Hop], width: int) -> list[Line]:
+    captured = next((hop for hop in hops if hop.name.startswith("capture")), hops[0])
+    report = check_context(context)
+    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+    out = wrapped(line(Part("In short:", "bold")), f"a captured state is {captured.why}", width, "  ")
+    if errors or warnings:
+        says = f"{errors} error(s) and {warnings} warning(s); `eaglecfg validate` shows them."
+        return [*out, *wrapped(line(Part("Findings:", "error" if errors else "warning")), says, width, "  ")]
+    return out
+
+
+def _ranks(ranks: Any) -> str:
+    return "one rank" if ranks == 1 else f"{ranks} attention ranks" if ranks else "ranks not known"
+
+
+def _shape(shape: Sequence[Size]) -> str:
+    return "[" + ", ".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def as_json(contexts: Sequence[Context]) -> str:
+    """The paths of several deployments as JSON text."""
+    rows = []
+    for context in contexts:
+        assert context.deployment is not None
+        hops = hops_of(context)
+        rows.append(
+            {
+                "name": context.deployment.name,
+                "engine": f"{context.engine.name} {context.engine.version}" if context.engine else None,
+                "hops": [asdict(hop) for hop in hops],
+                "reason": missing(context) if not hops else None,
+            }
+        )
+    return json.dumps({"version": 1, "deployments": rows}, indent=2, ensure_ascii=False, default=str) + "\n"
