@@ -1,7 +1,8 @@
-"""Ctrl-C and its like, let through only where nothing can be half written."""
+"""Ctrl-C and its like, let through only where nothing can be half done."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -13,14 +14,16 @@ CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupts:
-    """Turns the first SIGINT, SIGTERM or SIGHUP into one KeyboardInterrupt; later ones change nothing.
+    """Turns the first SIGINT, SIGTERM or SIGHUP into one interrupt; later ones change nothing, so that nobody
+    who presses Ctrl-C twice leaves a server behind.
 
-    Inside ``hold()`` the interrupt is kept back, so that a ledger line is written whole or not at all.
-    Signals are caught in the main thread only; elsewhere this does nothing.
+    Where an event loop runs, its tasks are cancelled; elsewhere KeyboardInterrupt is raised. While held, the
+    interrupt waits: a ledger line is written whole, a server is stopped to the end. Signals are caught in the
+    main thread only; elsewhere this does nothing.
     """
 
     def __init__(self, heard: Callable[[str], None]) -> None:
-        """``heard`` is told each signal's name, and may print."""
+        """``heard`` is told the first signal's name, and may print."""
         self.heard = heard
         self.name = ""
         self._raised = False
@@ -38,22 +41,39 @@ class Interrupts:
             signal.signal(number, old)
 
     def _catch(self, number: int, frame: FrameType | None) -> None:
-        name = signal.Signals(number).name
-        self.name = self.name or name
-        self.heard(name)
-        self._raise()
+        if not self.name:
+            self.name = signal.Signals(number).name
+            self.heard(self.name)
+            self._raise()
 
     def _raise(self) -> None:
-        if self.name and not self._held and not self._raised:
-            self._raised = True
-            raise KeyboardInterrupt(self.name)
+        if not self.name or self._held or self._raised:
+            return
+        self._raised = True
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise KeyboardInterrupt(self.name) from None
+        # An exception out of the middle of a loop would leave its tasks behind unfinished.
+        for task in asyncio.all_tasks(loop):
+            loop.call_soon_threadsafe(task.cancel)
+
+    def begin_hold(self) -> None:
+        """Keep interrupts back until ``end_hold``; may be nested."""
+        self._held += 1
+
+    def end_hold(self) -> None:
+        """Let an interrupt through that came meanwhile."""
+        self._held -= 1
+        self._raise()
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Keep an interrupt back until the end of the block."""
-        self._held += 1
+        """Keep interrupts back until the end of the block."""
+        self.begin_hold()
         try:
             yield
-        finally:
+        except BaseException:
             self._held -= 1
-        self._raise()
+            raise
+        self.end_hold()

@@ -147,7 +147,7 @@ def ended(
         "counters": counters_of(result.blocks) if not failure else {},
         "startup_s": result.startup_s,
         "timings": dict(result.timings),
-        "seconds": round(sum(result.timings.values()), 3),
+        "seconds": round(result.timings.get("total", 0.0), 3),
         "agreement": None if same is None else round(same, 4),
         "rewritten": {flag: list(pair) for flag, pair in changes.items()},
         "limits": list(broken_limits(limits, result.blocks)) if not failure else [],

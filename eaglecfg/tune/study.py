@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import secrets
@@ -84,8 +85,16 @@ class StudyRun:
         return fold(self.ledger.events, self.opened.conditions)
 
     def run(self) -> Outcome:
-        """Launch until the schedule says that it is done. Raises KeyboardInterrupt after everything is
-        stopped."""
+        """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped."""
+        try:
+            return self._loop()
+        except KeyboardInterrupt:
+            if self.ledger.events[-1].kind != "interrupted":
+                with self.interrupts.hold():
+                    self.ledger.append("interrupted", time.time(), signal=self.interrupts.name)
+            raise
+
+    def _loop(self) -> Outcome:
         keep_out_of_git(self.opened.folder)
         if self.ledger.note:
             self.tell("note", {"text": self.ledger.note})
@@ -199,13 +208,15 @@ class StudyRun:
         clean: dict[str, Any] = {}
         try:
             result = self._run(command, prompts, folder, number, clean)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, asyncio.CancelledError):
+            if not self.interrupts.name:
+                raise
             with self.interrupts.hold():
-                self.ledger.append(
-                    "interrupted", time.time(), n=number, signal=self.interrupts.name, cleanup=clean
-                )
-            raise
+                name = self.interrupts.name
+                self.ledger.append("interrupted", time.time(), n=number, signal=name, cleanup=clean)
+            raise KeyboardInterrupt(name) from None
         self._end(step, number, result)
+        self.interrupts.end_hold()
 
     def _run(
         self,
@@ -220,6 +231,9 @@ class StudyRun:
                 kept = {name: data[name] for name in ("pid", "identity", "marker", "started", "folder")}
                 stop = command.stop if command.stop == "group" else list(command.stop)
                 self._write("running", n=number, stop=stop, **kept)
+            elif kind == "stopping":
+                # From here to the ledger nothing is interrupted: what is measured is kept, what runs ends.
+                self.interrupts.begin_hold()
             elif kind == "stopped":
                 clean.update(data)
             self.tell("progress", {"kind": kind, "data": data})

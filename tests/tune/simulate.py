@@ -1,0 +1,128 @@
+"""Studies without servers: the real schedule and the real statistics on numbers drawn from a known truth."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.study import StudyFile
+from eaglecfg.source.document import Document
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.design import Design, make_design
+from eaglecfg.tune.history import History, fold
+from eaglecfg.tune.judge import described
+from eaglecfg.tune.ledger import Event
+from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
+from eaglecfg.tune.space import read_space
+
+Truth = Callable[[Arm], float]
+"""The log of an arm's true speed."""
+
+Fault = Callable[[Arm, int], str]
+"""The failure class of a launch by its number; empty for none."""
+
+BASE: Mapping[str, Any] = {
+    "target": {"checkpoint": "t"},
+    "draft": {"checkpoint": "d"},
+    "speculative": {"num_steps": 3, "eagle_topk": 1, "num_draft_tokens": 4},
+}
+
+
+def make(
+    space: Mapping[str, Any],
+    *,
+    profile: str = "demo",
+    seed: int = 0,
+    budget: Mapping[str, Any] | None = None,
+    base: Mapping[str, Any] = BASE,
+    verdict: Callable[[Arm], tuple[str, ...]] = lambda arm: (),
+) -> Design:
+    """A design over ``space``."""
+    study = StudyFile.model_validate(
+        {
+            "version": 1,
+            "config": "eaglecfg.yaml",
+            "deployment": "chat",
+            "launch": {"prefix": ["x"]},
+            "space": dict(space),
+            "workload": {"prompts": "p"},
+            "profile": profile,
+            "seed": seed,
+            "budget": dict(budget or {}),
+        }
+    )
+    document = Document("study.yaml", ".", "", {}, {})
+    return make_design(study, read_space(document, space, Deployment.model_validate(dict(base))), verdict)
+
+
+@dataclass
+class Simulation:
+    """Drives a design to its end. ``spread`` is one launch's deviation on the log scale, ``drift`` per launch."""
+
+    design: Design
+    truth: Truth
+    rng: random.Random
+    spread: float = 0.02
+    drift: float = 0.0
+    fault: Fault = lambda arm, number: ""
+    events: list[Event] = field(default_factory=list)
+    steps: list[Wanted] = field(default_factory=list)
+
+    def write(self, kind: str, **data: Any) -> None:
+        self.events.append(Event(len(self.events) + 1, kind, float(len(self.events)), data))
+
+    @property
+    def history(self) -> History:
+        return fold(self.events, "c")
+
+    def run(self, most: int = 10_000, search_over: bool = False) -> Finished | None:
+        """Launch until the schedule ends, or ``most`` times."""
+        for _ in range(most):
+            step = next_step(self.design, self.history, search_over=search_over)
+            if isinstance(step, Finished):
+                return step
+            if isinstance(step, Rejected):
+                self.write("rejected", arm=described(step.arm), findings=step.findings, conditions="c")
+            else:
+                self.launch(step)
+        return None
+
+    def launch(self, step: Wanted) -> None:
+        number = self.history.last_number + 1
+        self.steps.append(step)
+        arm = described(step.arm)
+        self.write(
+            "launch",
+            n=number,
+            arm=arm,
+            phase=step.phase,
+            round=step.round,
+            conditions="c",
+            folder="",
+            again="",
+        )
+        failure = self.fault(step.arm, number)
+        score = self.truth(step.arm) + self.drift * number + self.rng.gauss(0, self.spread)
+        self.write(
+            "ended",
+            n=number,
+            failure=failure,
+            message=f"{failure} of {step.arm.label}",
+            lines=[],
+            scores={} if failure else {"1": score},
+            counters={} if failure else {"1": [20.0, 10.0, 80.0, 10.0]},
+            startup_s=1.0,
+            seconds=2.0,
+            agreement=1.0,
+            rewritten={},
+            limits=[],
+            ran=step.arm.key,
+            ran_arm=None,
+        )
+
+    @property
+    def sequence(self) -> list[tuple[str, str, int]]:
+        return [(step.arm.label, step.phase, step.round) for step in self.steps]

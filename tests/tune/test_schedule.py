@@ -1,0 +1,216 @@
+"""What is launched next: baselines, the space, anchors, leaders, rounds; and what failures change."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.results import make_results
+from eaglecfg.tune.schedule import Wanted, next_step
+from tests.tune.simulate import Simulation, make
+
+STEPS = {"speculative": ["off", {"num_steps": [1, 2, 3]}]}
+WIDE = {
+    "speculative": ["off", {"num_steps": [1, 2, 3]}],
+    "nccl.proto": ["unset", "LL", "Simple"],
+    "server.page": [1, 2],
+}
+HUGE = {
+    "speculative": ["off", {"num_steps": {"low": 1, "high": 8}, "eagle_topk": [1, 2, 4]}],
+    "nccl.proto": ["unset", "LL", "LL128", "Simple"],
+    "nccl.algo": ["unset", "Ring", "Tree"],
+    "server.page": [1, 2, 4, 8],
+}
+
+
+def flat(arm: Arm) -> float:
+    return 5.0
+
+
+def by_steps(arm: Arm) -> float:
+    return 5.0 + {1: 0.0, 2: 0.1, 3: 0.25, 4: 0.15}.get(arm.draft_tokens, -0.1)
+
+
+def by_shape(arm: Arm) -> float:
+    shape = arm.deployment.speculative
+    if shape is None or isinstance(shape, str):
+        return 4.9
+    proto = {"LL": 0.06, "Simple": -0.1}.get(arm.deployment.nccl.get("proto", ""), 0.0)
+    return 5.0 - 0.03 * abs((shape.num_steps or 0) - 5) + 0.02 * (shape.eagle_topk == 1) + proto
+
+
+def simulation(space: dict[str, Any], **options: Any) -> Simulation:
+    given = {name: options.pop(name) for name in ("spread", "drift", "fault") if name in options}
+    truth = options.pop("truth", by_steps)
+    return Simulation(make(space, **options), truth, random.Random(options.get("seed", 0)), **given)
+
+
+def test_a_small_space_goes_through_rounds_that_turn_around() -> None:
+    study = simulation(STEPS)
+    end = study.run()
+    assert end is not None
+    assert end.why == "every planned launch is done"
+    first = ["off", "3 steps", "1 step", "2 steps"]
+    assert [label for label, _, _ in study.sequence] == first + first[::-1] + first
+    assert {phase for _, phase, _ in study.sequence} == {"round"}
+
+
+def test_a_middling_space_is_screened_and_the_best_go_into_the_rounds() -> None:
+    study = simulation(WIDE, profile="short", spread=0.001)
+    assert study.design.mode == "screen"
+    study.run()
+    search = [step for step in study.steps if step.phase != "round"]
+    assert [step.arm.label for step in search[:2]] == ["off", "3 steps"]
+    assert [number for number, step in enumerate(search) if step.phase == "anchor"] == [7, 15, 23]
+    seen = [step.arm.key for step in search if step.phase == "search"]
+    assert len(seen) == len(set(seen)) == len(study.design.arms)
+    rounds = {step.arm.label for step in study.steps if step.phase == "round"}
+    assert len(rounds) == 5
+    assert sum("2 steps" in label for label in rounds) == 3
+    assert sum(step.phase == "replicate" for step in search) == study.design.replicates
+
+
+def test_a_huge_space_is_sampled_within_its_budget() -> None:
+    study = simulation(HUGE, profile="short", budget={"launches": 40}, spread=0.005, truth=by_shape)
+    assert study.design.mode == "search"
+    study.run()
+    assert len(study.steps) == 40
+    searched = [step.arm.key for step in study.steps if step.phase == "search"]
+    assert len(searched) == len(set(searched))
+    found = make_results(study.design, study.history, "done")
+    assert found.winner is not None
+    assert study.truth(found.winner) > by_shape(study.design.as_is) + 0.05
+
+
+def test_the_sequence_is_the_same_however_often_it_is_taken_up_again() -> None:
+    whole = simulation(HUGE, profile="short", budget={"launches": 30})
+    whole.run()
+    pieces = simulation(HUGE, profile="short", budget={"launches": 30})
+    while pieces.run(3) is None:
+        pieces.design = make(HUGE, profile="short", budget={"launches": 30})
+    assert pieces.sequence == whole.sequence
+
+
+def test_launches_survive_a_choice_that_is_added_and_one_that_is_removed() -> None:
+    study = simulation(STEPS)
+    study.run(6)
+    study.design = make({"speculative": ["off", {"num_steps": [2, 3, 4]}]})
+    study.run()
+    labels = [(label, number) for label, _, number in study.sequence]
+    assert labels.count(("2 steps", 0)) == 1
+    assert [label for label, _ in labels].count("4 steps") == 3
+    assert [label for label, _ in labels].count("1 step") == 2
+    assert len(make_results(study.design, study.history, "done").rows) == 5
+
+
+def test_a_setting_that_fails_is_never_launched_again() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "oom" if arm.label == "2 steps" else "")
+    end = study.run()
+    assert end is not None
+    assert not end.broken
+    assert [label for label, _, _ in study.sequence].count("2 steps") == 1
+    row = next(
+        row for row in make_results(study.design, study.history, "done").rows if row.label == "2 steps"
+    )
+    assert (row.launches, row.failed, row.notes) == (0, 1, ("oom: oom of 2 steps",))
+
+
+def test_a_hang_is_confirmed_once() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "hang" if arm.label == "2 steps" else "")
+    study.run()
+    assert [label for label, _, _ in study.sequence].count("2 steps") == 2
+
+
+def test_a_hang_that_does_not_come_again_counts_for_nothing() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "hang" if number == 3 else "")
+    study.run()
+    assert len(study.steps) == 13
+    assert make_results(study.design, study.history, "done").analysis is not None
+
+
+def test_a_failure_of_the_machine_is_retried_and_never_told() -> None:
+    study = simulation(HUGE, profile="short", fault=lambda arm, number: "machine" if number == 5 else "")
+    study.run(6)
+    assert study.steps[4].arm.key == study.steps[5].arm.key
+    assert isinstance(next_step(study.design, study.history), Wanted)
+    assert sum(not item.ok for item in study.history.settled()) == 0
+
+
+def test_a_machine_that_keeps_failing_ends_the_study_until_the_next_session() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "machine" if number > 4 else "")
+    end = study.run()
+    assert end is not None
+    assert end.broken
+    assert "reasons of the machine" in end.why
+    assert len(study.steps) == 7
+    again = next_step(study.design, study.history, since=study.history.last_number)
+    assert isinstance(again, Wanted)
+
+
+def test_a_study_without_a_baseline_that_starts_gives_up() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "import")
+    end = study.run()
+    assert end is not None
+    assert end.broken
+    assert "no baseline can be launched" in end.why
+    assert len(study.steps) == 2
+
+
+def test_what_the_validator_refuses_is_not_launched() -> None:
+    def refuse(arm: Arm) -> tuple[str, ...]:
+        return ("EC999 no-good: no",) if arm.label == "1 step" else ()
+
+    study = simulation(STEPS, verdict=refuse)
+    study.run()
+    assert "1 step" not in {label for label, _, _ in study.sequence}
+    assert study.design.rejected == {"1 step": ("EC999 no-good: no",)}
+
+
+def test_an_arm_refused_while_sampling_costs_no_launch_and_is_not_drawn_again() -> None:
+    def refuse(arm: Arm) -> tuple[str, ...]:
+        return ("EC999 no-good: no",) if "topk 4" in arm.label else ()
+
+    study = simulation(HUGE, profile="short", budget={"launches": 30}, verdict=refuse)
+    study.run()
+    rejected = [event.data["arm"]["key"] for event in study.events if event.kind == "rejected"]
+    assert rejected
+    assert len(rejected) == len(set(rejected))
+    assert len(study.steps) == 30
+
+
+def test_finalists_do_not_change_while_the_rounds_run() -> None:
+    study = simulation(WIDE, profile="short", spread=0.02)
+    study.run()
+    rounds = [step for step in study.steps if step.phase == "round"]
+    assert len(rounds) == study.design.rounds * study.design.final_arms
+    assert len({step.arm.key for step in rounds}) == study.design.final_arms
+
+
+@pytest.mark.parametrize("space", [STEPS, WIDE])
+def test_equal_settings_do_not_make_a_winner(space: dict[str, Any]) -> None:
+    profile = "demo" if space is STEPS else "short"
+    named = 0
+    for seed in range(60):
+        study = simulation(space, profile=profile, seed=seed, truth=flat, drift=0.0005)
+        study.run()
+        named += make_results(study.design, study.history, "done").winner is not None
+    assert named <= 5
+
+
+def test_the_claimed_gain_is_the_true_gain() -> None:
+    claims = []
+    for seed in range(40):
+        study = simulation(WIDE, profile="short", seed=seed, spread=0.01, budget={"launches": 60})
+        study.run()
+        found = make_results(study.design, study.history, "done")
+        assert found.winner is not None
+        row = next(row for row in found.rows if row.arm == found.winner.key)
+        assert row.against_as_is is not None
+        claims.append(
+            row.against_as_is.ratio - math.exp(by_steps(found.winner) - by_steps(study.design.as_is))
+        )
+    assert abs(sum(claims) / len(claims)) < 0.01

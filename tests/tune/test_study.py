@@ -1,0 +1,290 @@
+"""Whole studies against real server processes: the stand-in, fast and always with the same numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import eaglecfg
+from eaglecfg.cli.main import run
+from eaglecfg.tune.ledger import Event, read_ledger
+
+ROOT = Path(eaglecfg.__file__).parents[1]
+CONFIG = """\
+version: 1
+engine: {name: sglang, version: 0.5.14}
+deployments:
+  chat:   # served to users
+    target: {checkpoint: t}
+    draft: {checkpoint: d}
+    speculative: {num_steps: 4, eagle_topk: 1, num_draft_tokens: 5}   # as ever
+"""
+
+
+class Folder:
+    """A config, prompts and a study in a folder of their own."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "eaglecfg.yaml").write_text(CONFIG, encoding="utf-8")
+        lines = [json.dumps({"input_ids": [number, 5, 6, 7]}) for number in range(8)]
+        (path / "prompts.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        self.study()
+
+    def study(
+        self,
+        steps: Sequence[int] = (2, 4),
+        flags: Sequence[str] = (),
+        more: str = "",
+        space: str = "",
+        tokens: int = 16,
+    ) -> None:
+        """Write study.yaml."""
+        text = (
+            "version: 1\nconfig: eaglecfg.yaml\ndeployment: chat\nprofile: demo\n"
+            "launch:\n  prefix: ['{python}', -m, eaglecfg.tune.standin]\n"
+            f"  flags: {json.dumps(['--virtual-clock', *flags])}\n"
+            f"space:\n  speculative: ['off', {{num_steps: {list(steps)}}}]\n{space}"
+            f"workload: {{prompts: prompts.jsonl, output_tokens: {tokens}}}\n{more}"
+        )
+        (self.path / "study.yaml").write_text(text, encoding="utf-8")
+
+    @property
+    def arguments(self) -> list[str]:
+        return ["tune", str(self.path / "study.yaml"), "--launch-anyway"]
+
+    def start(self) -> subprocess.Popen[str]:
+        """The command in a process of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "eaglecfg", *self.arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+
+    @property
+    def record(self) -> Path:
+        return self.path / ".eaglecfg" / "studies" / "study"
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return read_ledger(self.record / "ledger.jsonl")
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        data: Mapping[str, Any] = json.loads((self.record / "result.json").read_text(encoding="utf-8"))
+        return data
+
+    def finished(self) -> list[tuple[str, int, str, str]]:
+        """Label, round, scores and failure of every finished launch, in order."""
+        asked = {event.data["n"]: event.data for event in self.events if event.kind == "launch"}
+        return [
+            (
+                asked[event.data["n"]]["arm"]["label"],
+                asked[event.data["n"]]["round"],
+                json.dumps(event.data["scores"]),
+                event.data["failure"],
+            )
+            for event in self.events
+            if event.kind == "ended"
+        ]
+
+    def left_running(self) -> list[str]:
+        """Processes that carry one of this study's markers."""
+        marks = [event.data["marker"].encode() for event in self.events if event.kind == "running"]
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if any(mark in environment for mark in marks):
+                found.append(entry.name)
+        return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def wait_for(found: Any, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*folder.arguments, "--apply"]) == 0
+    out = capsys.readouterr().out
+    assert "2 steps beats the deployment as it stands by" in out
+    assert "-    speculative: {num_steps: 4, eagle_topk: 1, num_draft_tokens: 5}   # as ever" in out
+    edited = (folder.path / "eaglecfg.yaml").read_text(encoding="utf-8")
+    assert edited == CONFIG.replace("num_steps: 4", "num_steps: 2").replace("tokens: 5", "tokens: 3")
+    result = folder.result
+    assert result["winner"]["label"] == "2 steps"
+    rows = {row["label"]: row for row in result["settings"]}
+    assert rows["2 steps"]["accept_length"] > 1.5
+    assert rows["off"]["accept_length"] is None
+    assert rows["off"]["launches"] == 3
+    assert rows["2 steps"]["step_ms"]["1"] > rows["off"]["step_ms"]["1"]
+    assert rows["4 steps"]["role"] == "as it stands"
+    assert (folder.record / "winner.patch").read_text(encoding="utf-8") in out
+    assert "| 2 steps |" in (folder.record / "result.md").read_text(encoding="utf-8")
+    assert folder.left_running() == []
+
+
+def test_every_launch_keeps_its_command_environment_log_and_requests(folder: Folder) -> None:
+    folder.study(steps=[4])
+    assert run(folder.arguments) == 0
+    launches = sorted((folder.record / "launches").iterdir())
+    assert len(launches) == 6
+    for launch in launches:
+        names = {item.name for item in launch.iterdir()}
+        assert {"command.json", "server.log", "requests.jsonl", "result.json", "server_info.json"} <= names
+        assert "eaglecfg.tune.standin" in json.loads((launch / "command.json").read_text())["argv"]
+    assert (folder.path / ".eaglecfg" / ".gitignore").read_text() == "*\n"
+
+
+def test_the_same_command_launches_nothing_twice(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.study(steps=[4])
+    assert run(folder.arguments) == 0
+    before = folder.finished()
+    capsys.readouterr()
+    assert run(folder.arguments) == 0
+    assert folder.finished() == before
+    assert "6 launches are done; 0 launches" in capsys.readouterr().out
+
+
+def test_sigkill_at_any_moment_loses_nothing_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "killed").mkdir()
+    whole, killed = Folder(tmp_path / "whole"), Folder(tmp_path / "killed")
+    assert run(whole.arguments) == 0
+    rng = random.Random(4)
+    kept: list[tuple[str, int, str, str]] = []
+    for _ in range(4):
+        process = killed.start()
+        goal = len(killed.events) + 2
+        wait_for(lambda goal=goal: len(killed.events) >= goal)
+        time.sleep(rng.uniform(0.0, 0.6))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        assert killed.finished()[: len(kept)] == kept
+        kept = killed.finished()
+    assert run(killed.arguments) == 0
+    assert killed.finished() == whole.finished()
+    assert killed.left_running() == []
+    launches = sum(event.kind == "launch" for event in killed.events)
+    closed = sum(event.kind in ("ended", "orphan") for event in killed.events)
+    assert launches == closed > len(whole.finished()) - 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_the_server_and_says_so(folder: Folder, number: signal.Signals) -> None:
+    folder.study(tokens=4096)
+    process = folder.start()
+    wait_for(lambda: any(event.kind == "running" for event in folder.events))
+    time.sleep(0.3)
+    process.send_signal(number)
+    time.sleep(0.01)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in out
+    assert f"{number.name}: stopping the server" in out
+    last = folder.events[-1]
+    assert (last.kind, last.data["signal"]) == ("interrupted", number.name)
+    assert last.data["cleanup"]["proven"]
+    assert folder.left_running() == []
+
+
+def test_two_runs_of_one_study_are_refused(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    process = folder.start()
+    wait_for(lambda: len(folder.events) > 1)
+    assert run(folder.arguments) == 2
+    assert "another process is running this study" in capsys.readouterr().err
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=20)
+
+
+def test_a_setting_that_crashes_is_listed_and_does_not_stop_the_study(folder: Folder) -> None:
+    folder.study(flags=["--fault", "oom?speculative_num_steps=2"])
+    assert run(folder.arguments) == 0
+    failed = [row for row in folder.finished() if row[3]]
+    assert [(label, failure) for label, _, _, failure in failed] == [("2 steps", "oom")]
+    assert folder.result["failures"][0]["class"] == "oom"
+    assert any("CUDA out of memory" in line for line in folder.result["failures"][0]["lines"])
+    assert folder.result["winner"] is None
+
+
+def test_a_taken_port_is_tried_again(folder: Folder) -> None:
+    folder.study(steps=[4], flags=["--fault", "port", "--fault-once", str(folder.path / "once")])
+    assert run(folder.arguments) == 0
+    assert [failure for *_, failure in folder.finished()] == ["machine"] + [""] * 6
+
+
+def test_wrong_output_is_a_failure_however_fast(folder: Folder) -> None:
+    folder.study(flags=["--fault", "wrong?speculative_num_steps=2"])
+    assert run(folder.arguments) == 0
+    assert [row[3] for row in folder.finished() if row[0] == "2 steps"] == ["output"]
+
+
+def test_nothing_that_starts_gives_exit_code_1(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.study(flags=["--fault", "import"])
+    assert run(folder.arguments) == 1
+    captured = capsys.readouterr()
+    assert "No setting could be measured." in captured.out
+    assert "no baseline can be launched" in captured.err
+
+
+def test_a_rewritten_setting_counts_for_what_ran(folder: Folder) -> None:
+    # The last of two equal flags wins, as in an engine that corrects what it is given.
+    folder.study(flags=["--speculative-num-draft-tokens", "5", "--speculative-num-steps", "4"])
+    assert run(folder.arguments) == 0
+    labels = [label for label, *_ in folder.finished()]
+    assert labels.count("2 steps") == 1
+    rows = {row["label"]: row for row in folder.result["settings"]}
+    assert rows["2 steps"]["launches"] == 0
+    assert rows["4 steps"]["launches"] == 4
+    assert rows["2 steps"]["notes"][0].startswith("the server rewrites it: speculative_num_")
+
+
+def test_launches_under_other_conditions_are_set_aside(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder.study(steps=[4])
+    assert run(folder.arguments) == 0
+    folder.study(steps=[4], tokens=20)
+    capsys.readouterr()
+    assert run(folder.arguments) == 0
+    assert "6 launches of this record were measured under other conditions" in capsys.readouterr().out
+    assert len(folder.finished()) == 12
+
+
+def test_a_budget_ends_the_study(folder: Folder) -> None:
+    folder.study(more="budget: {launches: 4}\n")
+    assert run(folder.arguments) == 0
+    assert len(folder.finished()) == 4
+    assert folder.result["finished"] == "the budget of 4 launches is spent"
+
+
+def test_a_limit_keeps_a_setting_from_winning(folder: Folder) -> None:
+    folder.study(more="objective: {concurrency: [1], limits: {itl_p50_ms: 0.001}}\n")
+    assert run(folder.arguments) == 0
+    assert folder.result["winner"] is None
+    assert any("over the limit: itl_p50_ms" in note for note in folder.result["settings"][0]["notes"])
