@@ -82,7 +82,7 @@ def _group(hops: Sequence[Hop], first: int, digits: int, width: int) -> list[Lin
         lead = Part(f" {number:>{digits}}  ", "dim")
         out.append(line(lead, Part(f"{hop.name:<{names}}", "bold"), "  ", shapes, mark))
         out += wrapped(line(indent[:-1]), hop.what, width, indent)
-    out += wrapped(line(indent[:-1], Part("why:", "dim")), hops[0].why, width, indent + "     ")
+    out += wrapped(line(indent, Part("why:", "dim")), hops[0].why, width, indent + "     ")
     sources = dict.fromkeys(source for hop in hops for source in hop.evidence)
     for source in sources:
         text = " ".join(part for part in (source.file, source.key, source.text) if part)

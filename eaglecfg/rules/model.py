@@ -83,7 +83,7 @@ class Finding:
 
     ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead;
     ``span`` overrides both. ``related`` are further YAML places with a note each. ``values`` are the named
-    values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is this finding's own.
+    values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is its own.
     """
 
     message: str
