@@ -56,6 +56,8 @@ def _index(data: bytes, shown: str) -> Index:
     weight_map = top.get("weight_map")
     if not isinstance(weight_map, dict):
         raise JsonFault("has no weight_map, the object that names the file of each tensor", "weight_map")
+    if not weight_map:
+        raise JsonFault("has an empty weight_map, so no file would be loaded", "weight_map")
     if set(map(type, weight_map.values())) - {str}:
         name = next(name for name, file in weight_map.items() if type(file) is not str)
         raise JsonFault(f"maps {legible(name)} to {kind_of(weight_map[name])}, not to a file name", name)

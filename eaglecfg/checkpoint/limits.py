@@ -54,7 +54,7 @@ THREADS_FROM = 16
 MAX_PICKLE_BYTES = 32 * 1024 * 1024
 """data.pkl of a .bin file holds names and shapes only: about 150 bytes per tensor."""
 
-MAX_PICKLE_STEPS = 2_000_000
+MAX_PICKLE_STEPS = 1_000_000
 """Opcodes of one data.pkl. torch writes about 40 per tensor."""
 
 MAX_ZIP_DIRECTORY_BYTES = 16 * 1024 * 1024

@@ -96,8 +96,8 @@ def _parse(data: bytes, header: Header) -> dict[str, Any]:
 def _quotes(top: Mapping[str, Any]) -> int:
     """Quotes in the text of a proper header: five strings for each tensor, two for each line of metadata.
 
-    Where the text has more, the parser dropped something, which only keys that stand twice make it do. To count
-    takes a tenth of the time of looking at every pair of every object.
+    Where the text has more, the parser dropped something, which only keys that stand twice make it do.
+    Counting takes a tenth of the time of looking at every pair of every object.
     """
     metadata = top.get(METADATA)
     if isinstance(metadata, dict):
@@ -224,6 +224,8 @@ def _short(value: Any) -> str:
 
 def _size_differs(name: str, dtype: str, shape: list[int], bits: int, given: int) -> _Malformed:
     what = f"{dtype} {shape}"
+    if bits // 8 >= TOO_MANY:
+        return _Malformed(f"gives {legible(name)} a shape that no memory holds", name, what)
     if bits % 8:
         return _Malformed(f"gives {legible(name)} {bits:,} bits, which do not fill whole bytes", name, what)
     return _Malformed(

@@ -176,28 +176,17 @@ _TOGETHER = "write the index and the weights together again, or download both"
 
 
 def compare_total(shards: Shards, index: Index) -> None:
-    """Hold the index's total_size against the headers or, where not all were opened, the file sizes."""
-    total, files = index.total_size, index.files
-    if total is None or set(files) != shards.sizes.keys():
+    """Hold the index's total_size against the headers, where all files were opened and are whole."""
+    total = index.total_size
+    broken = any(problem.incomplete or problem.kind == "truncated" for problem in shards.problems)
+    if total is None or broken or shards.headers.keys() != set(index.files):
         return
-    if shards.headers.keys() == set(files):
-        have = sum(
-            entry[3] - entry[2] for header in shards.headers.values() for entry in header.entries.values()
-        )
-        if have != total and all(header.entries for header in shards.headers.values()):
-            _total(shards, index, f"its tensors take {have:,} bytes")
-    elif sum(shards.sizes.values()) < total:
-        _total(shards, index, f"its files have {sum(shards.sizes.values()):,} bytes in all")
-
-
-def _total(shards: Shards, index: Index, found: str) -> None:
-    message = f"{index.shown} gives total_size {index.total_size:,}, but {found}"
-    help = "check the download; some writers count differently"
-    shards.problems.append(
-        FileProblem(
-            "total-size", index.shown, message, help, False, "metadata.total_size", str(index.total_size)
-        )
-    )
+    have = sum(entry[3] - entry[2] for header in shards.headers.values() for entry in header.entries.values())
+    if have != total:
+        message = f"{index.shown} gives total_size {total:,}, but its tensors take {have:,} bytes"
+        help = "check the download; some writers count differently"
+        key = "metadata.total_size"
+        shards.problems.append(FileProblem("total-size", index.shown, message, help, False, key, str(total)))
 
 
 def _each(read: Callable[[str], Read], files: Sequence[str]) -> list[Read | FileFault]:

@@ -87,7 +87,7 @@ def _read_safetensors(
     loaded = [f for f in index.files if plain(f)] if index is not None else _unindexed(tensors)
     stat_all(shards, loaded, index)
     to_open = [file for file in loaded if shards.sizes.get(file)]
-    if index is not None and not everything:
+    if index is not None and not everything and not _too_small(shards, index):
         wanted_files = {index.weight_map[name] for name in wanted(index.weight_map, layers)}
         to_open = [file for file in to_open if file in wanted_files][:MAX_OPENED]
     open_all(shards, to_open)
@@ -104,6 +104,11 @@ def _read_safetensors(
     if maps:
         out.vocabulary, problems = _maps(shards, out.tensors)
         out.problems += problems
+
+
+def _too_small(shards: Shards, index: Index) -> bool:
+    """Whether the files are smaller than the tensors: one is cut off, and all are opened to tell which."""
+    return index.total_size is not None and sum(shards.sizes.values()) < index.total_size
 
 
 def _only_in_index(shards: Shards, index: Index) -> set[str]:
