@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
@@ -60,7 +61,7 @@ def resolved(
     version: str = "0.5.23",
     of: ModelConfig | None = None,
     by: ModelConfig | None = None,
-    env: dict[str, str] | None = None,
+    env: Mapping[str, str] | None = None,
     **values: Any,
 ) -> Resolution:
     """What the version runs for an EAGLE3 deployment with these arguments."""

@@ -11,6 +11,10 @@ from tests.engines.build import KIMI, draft, facts, resolved, target
 IDS = "eagle_aux_hidden_state_layer_ids"
 
 
+def at_top(ids: list[int]) -> dict[str, Any]:
+    return {IDS: ids}
+
+
 def read(
     of: ModelConfig | None = None, by: ModelConfig | None = None, version: str = "0.5.23", **values: Any
 ) -> Boundaries | None:
@@ -19,14 +23,14 @@ def read(
 
 
 def test_only_eagle_config_is_read() -> None:
-    found = read(by=draft(eagle_config={IDS: [3, 9, 14]}, **{IDS: [1, 2, 3]}))
+    found = read(by=draft(**at_top([1, 2, 3]), eagle_config={IDS: [3, 9, 14]}))
     assert found is not None
     assert found.ids == (3, 9, 14)
     assert found.captured == (4, 10, 15)
 
 
 def test_ids_at_the_top_level_are_not_read() -> None:
-    found = read(by=draft(**{IDS: [4, 9, 15]}))
+    found = read(by=draft(**at_top([4, 9, 15])))
     assert found is not None
     assert found.ids is None
     assert found.captured == (2, 10, 17)

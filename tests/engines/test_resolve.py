@@ -52,7 +52,7 @@ def test_the_shape_is_not_known_without_the_target() -> None:
     ],
 )
 def test_shapes_are_completed_rewritten_or_refused(
-    given: dict[str, int], name: str, origin: str, runs: int | None
+    given: dict[str, Any], name: str, origin: str, runs: int | None
 ) -> None:
     setting = resolved("0.5.14", target(), draft(), **given).get(name)
     assert (setting.origin, setting.runs) == (origin, runs)
@@ -121,7 +121,8 @@ def test_adaptive_steps_settle_the_shape_from_0_5_14_on() -> None:
     assert shape("0.5.12", speculative_adaptive=True) == (5, 4, 8)
     found = resolved("0.5.23", target(), draft(), speculative_adaptive=True, speculative_num_steps=2)
     assert found.get(STEPS).origin == "refused"
-    found = resolved("0.5.23", target(), draft(), speculative_adaptive=True, **{STEPS: 3, TOPK: 4, TOKENS: 8})
+    wide: dict[str, Any] = {"speculative_adaptive": True, STEPS: 3, TOPK: 4, TOKENS: 8}
+    found = resolved("0.5.23", target(), draft(), **wide)
     assert found.get("speculative_adaptive").runs is False
 
 
@@ -195,7 +196,7 @@ def test_the_rope_factor_stretches_the_derived_length(rope: Any, length: int) ->
         ({"quantization": "fp8", "speculative_draft_model_quantization": "awq"}, "awq"),
     ],
 )
-def test_the_draft_inherits_an_explicit_quantization(given: dict[str, str], quantization: str | None) -> None:
+def test_the_draft_inherits_an_explicit_quantization(given: dict[str, Any], quantization: str | None) -> None:
     assert resolved("0.5.14", target(), draft(), **given).runs("draft.quantization") == quantization
 
 

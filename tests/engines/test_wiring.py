@@ -86,7 +86,8 @@ def test_the_llama_draft_counts_states_by_version(
 
 
 def test_the_mla_draft_counts_ids_at_the_top_level_too() -> None:
-    found = mla(eagle_config=None, num_aux_hidden_states=5, **{IDS: [1, 2, 3, 4]})
+    keys: dict[str, Any] = {"eagle_config": None, "num_aux_hidden_states": 5, IDS: [1, 2, 3, 4]}
+    found = mla(**keys)
     assert (found.states, found.states_from) == (4, IDS)
 
 

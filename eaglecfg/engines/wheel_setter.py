@@ -1,0 +1,217 @@
+"""Runs the capture setters of an unpacked SGLang wheel on stubs and compares them with the facts.
+
+Maintenance only. The setter's own code is executed, alone: its syntax tree is first checked against a short
+list of what such a setter may do (no import, no underscore name but the layer flag, no call but a
+handful), then run with no builtins on a stand-in model. Nothing else of the wheel is loaded.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from eaglecfg.engines.capture import run_setter
+from eaglecfg.engines.facts import CaptureFact, EngineFacts
+from eaglecfg.engines.wheel import SETTER, Module, lineage, method, read_models
+
+FLAG = "_is_layer_to_capture"
+
+_NODES = (
+    ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.If, ast.For, ast.Return, ast.Raise, ast.Expr,
+    ast.Assign, ast.Name, ast.Attribute, ast.Constant, ast.List, ast.ListComp, ast.comprehension, ast.Subscript, ast.Call,
+    ast.BinOp, ast.Add, ast.Sub, ast.FloorDiv, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Compare,
+    ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Load, ast.Store,
+)  # fmt: skip
+
+_CALLS = {
+    "hasattr",
+    "setattr",
+    "len",
+    "max",
+    "list",
+    "AttributeError",
+    "get_pp_group",
+    "get_parallel",
+    SETTER,
+}
+_LAST_RANK = SimpleNamespace(is_last_rank=True)
+_GLOBALS: Mapping[str, Any] = {
+    "hasattr": hasattr,
+    "setattr": setattr,
+    "len": len,
+    "max": max,
+    "list": list,
+    "AttributeError": AttributeError,
+    "get_pp_group": lambda: _LAST_RANK,
+    "get_parallel": lambda: SimpleNamespace(pp_group=_LAST_RANK),
+}
+
+PROBES: tuple[tuple[int, ...] | None, ...] = (
+    None, (), (1,), (0,), (1, 2, 3), (2, 30, 58), (1, 29, 57), (-1, 5, 9), (-2, 5, 9), (9, 5, 1), (1, 1, 2),
+    (4, 5, 6, 7),
+)  # fmt: skip
+
+
+class Refused(Exception):
+    """The setter does something that is not on the list. The text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The facts say ``told``, the wheel's setter does ``found``, for this class, depth and id list."""
+
+    architecture: str
+    layers: int
+    ids: tuple[int, ...] | None
+    told: str
+    found: str
+
+
+class _Model:
+    """A target of ``layers`` layers with the attributes that setters touch."""
+
+    def __init__(self, layers: int) -> None:
+        config = SimpleNamespace(num_hidden_layers=layers)
+        config.text_config = config
+        self.config = config
+        self.pp_group = _LAST_RANK
+        self.capture_aux_hidden_states = False
+        self.layers = [SimpleNamespace() for _ in range(layers)]
+        self.layers_to_capture: list[int] = []
+        self.model: Any = None
+        self.language_model: Any = None
+
+
+def differences(
+    facts: EngineFacts, package: Path, depths: Sequence[int] = (4, 7, 24, 61)
+) -> Iterator[Difference]:
+    """Where the wheel in ``package`` (its ``sglang`` folder) marks other layers than ``facts`` say.
+
+    Raises Refused for a setter that does more than a setter should, OSError and SyntaxError for a broken
+    wheel.
+    """
+    modules = read_models(package)
+    for architecture, fact in sorted(facts.captures.items()):
+        if not fact.usable or fact.inferred:
+            continue
+        for layers in depths:
+            probes = (*PROBES, (layers - 1, 1, 2), (layers, 1, 2), (1, 2, layers + 3))
+            for ids in probes:
+                told = _told(fact, layers, ids)
+                found = run_in_wheel(modules, fact, layers, ids)
+                if told != found:
+                    yield Difference(architecture, layers, ids, told, found)
+
+
+def _told(fact: CaptureFact, layers: int, ids: tuple[int, ...] | None) -> str:
+    marks = run_setter(fact, layers, ids)
+    return "crash" if marks.outcome == "crash_at_start" else str(sorted(marks.shifted))
+
+
+def run_in_wheel(
+    modules: Mapping[str, Module], fact: CaptureFact, layers: int, ids: tuple[int, ...] | None
+) -> str:
+    """The layers that the wheel's setter marks, sorted, as text; ``crash`` where it raises IndexError."""
+    name = fact.delegates or fact.architecture
+    path = next(module.path for module in modules.values() if name in module.entries)
+    outer, inner = _Model(layers), _Model(layers)
+    outer.model = outer.language_model = inner
+    built = inner_class(modules, path, name)
+    hit = method(modules, *built, SETTER) if built is not None else None
+    if hit is not None:
+        marks = compile_setter(hit[2])
+        setattr(inner, SETTER, lambda boundaries: marks(inner, boundaries))
+    found = method(modules, path, name, SETTER)
+    assert found is not None
+    try:
+        compile_setter(found[2])(outer, None if ids is None else list(ids))
+    except IndexError:
+        return "crash"
+    return str(sorted(inner.layers_to_capture))
+
+
+def inner_class(modules: Mapping[str, Module], path: str, name: str) -> tuple[str, str] | None:
+    """(module, class) of what class ``name`` builds as ``self.model``; None where that is no class of its
+    own.
+
+    Three ways are known: a class named in ``__init__``, one handed to it as ``language_model_cls``, and one
+    named by a class attribute.
+    """
+    for place, node in lineage(modules, path, name):
+        for item in node.body:
+            if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                built = _default_class(item) or _built_class(item)
+                if built is not None and built.startswith("self."):
+                    return _class_attribute(place, node, built.removeprefix("self."))
+                if built is not None:
+                    return place, built
+    return None
+
+
+def _default_class(init: ast.FunctionDef) -> str | None:
+    names = [arg.arg for arg in init.args.args]
+    for name, default in zip(reversed(names), reversed(init.args.defaults), strict=False):
+        if name == "language_model_cls" and isinstance(default, ast.Name):
+            return default.id
+    return None
+
+
+def _built_class(init: ast.FunctionDef) -> str | None:
+    """``Name`` or ``self.name`` of the call that is assigned to ``self.model``."""
+    for node in ast.walk(init):
+        if (
+            isinstance(node, ast.Assign)
+            and ast.unparse(node.targets[0]) == "self.model"
+            and isinstance(node.value, ast.Call)
+        ):
+            return ast.unparse(node.value.func)
+    return None
+
+
+def _class_attribute(path: str, node: ast.ClassDef, name: str) -> tuple[str, str] | None:
+    for item in node.body:
+        targets = item.targets if isinstance(item, ast.Assign) else []
+        if isinstance(item, ast.Assign) and [ast.unparse(one) for one in targets] == [name]:
+            module, _, built = ast.unparse(item.value).rpartition(".")
+            return (f"srt/models/{module}.py" if module else path), built
+    return None
+
+
+def compile_setter(node: ast.FunctionDef) -> Any:
+    """``node`` as a function with no builtins. Raises Refused for anything that is not on the list."""
+    plain = ast.FunctionDef(
+        name=node.name, args=_bare(node.args), body=node.body, decorator_list=[], lineno=1, col_offset=0
+    )
+    tree = ast.fix_missing_locations(ast.Module(body=[plain], type_ignores=[]))
+    for item in ast.walk(tree):
+        _check(item)
+    space: dict[str, Any] = {"__builtins__": {}, **_GLOBALS}
+    exec(compile(tree, "<setter>", "exec"), space)
+    return space[node.name]
+
+
+def _bare(args: ast.arguments) -> ast.arguments:
+    return ast.arguments(
+        posonlyargs=[],
+        args=[ast.arg(arg=arg.arg) for arg in args.args],
+        kwonlyargs=[],
+        kw_defaults=[],
+        defaults=args.defaults,
+    )
+
+
+def _check(item: ast.AST) -> None:
+    if not isinstance(item, _NODES):
+        raise Refused(f"{type(item).__name__} in a capture setter")
+    if isinstance(item, ast.Attribute) and item.attr.startswith("_"):
+        raise Refused(f"attribute {item.attr} in a capture setter")
+    if isinstance(item, ast.Constant) and str(item.value).startswith("_") and item.value != FLAG:
+        raise Refused(f"name {item.value} in a capture setter")
+    if isinstance(item, ast.Call):
+        called = item.func.id if isinstance(item.func, ast.Name) else getattr(item.func, "attr", "?")
+        if called not in _CALLS:
+            raise Refused(f"call of {called} in a capture setter")
