@@ -22,9 +22,10 @@ FLAG = "_is_layer_to_capture"
 
 _NODES = (
     ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.If, ast.For, ast.Return, ast.Raise, ast.Expr,
-    ast.Assign, ast.Name, ast.Attribute, ast.Constant, ast.List, ast.ListComp, ast.comprehension, ast.Subscript, ast.Call,
-    ast.BinOp, ast.Add, ast.Sub, ast.FloorDiv, ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.Compare,
-    ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Load, ast.Store,
+    ast.Assign, ast.Name, ast.Attribute, ast.Constant, ast.List, ast.ListComp, ast.comprehension,
+    ast.Subscript, ast.Call, ast.BinOp, ast.Add, ast.Sub, ast.FloorDiv, ast.BoolOp, ast.And, ast.Or,
+    ast.UnaryOp, ast.Not, ast.Compare, ast.Is, ast.IsNot, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE,
+    ast.Load, ast.Store,
 )  # fmt: skip
 
 _CALLS = {
@@ -209,9 +210,13 @@ def _check(item: ast.AST) -> None:
         raise Refused(f"{type(item).__name__} in a capture setter")
     if isinstance(item, ast.Attribute) and item.attr.startswith("_"):
         raise Refused(f"attribute {item.attr} in a capture setter")
-    if isinstance(item, ast.Constant) and str(item.value).startswith("_") and item.value != FLAG:
-        raise Refused(f"name {item.value} in a capture setter")
+    if isinstance(item, ast.Constant) and _hidden(item.value):
+        raise Refused(f"name {item.value!r} in a capture setter")
     if isinstance(item, ast.Call):
         called = item.func.id if isinstance(item.func, ast.Name) else getattr(item.func, "attr", "?")
         if called not in _CALLS:
             raise Refused(f"call of {called} in a capture setter")
+
+
+def _hidden(value: object) -> bool:
+    return isinstance(value, str) and value.startswith("_") and value != FLAG
