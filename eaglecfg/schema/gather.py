@@ -9,7 +9,7 @@ from typing import Any
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
-_OPEN_VALUES = frozenset(
+OPEN_VALUES = frozenset(
     ("ambiguous-number", "number-too-long", "control-character", "unknown-alias", "cycle")
 )
 """Kinds of problems after which nobody knows the value that was meant."""
@@ -72,7 +72,7 @@ def _copy(
 
 def doubtful(document: Document, given: Gathered, is_text: Callable[[KeyPath], bool]) -> set[KeyPath]:
     """Paths in ``given`` whose value the text leaves open (``010``, an alias without anchor)."""
-    open_values = {problem.path for problem in document.problems if problem.kind in _OPEN_VALUES}
+    open_values = {problem.path for problem in document.problems if problem.kind in OPEN_VALUES}
     return {path for path, at in given.origin.items() if at in open_values and path and not is_text(path)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
-from eaglecfg.schema.gather import Gathered, doubtful, gather, overlay
+from eaglecfg.schema.gather import OPEN_VALUES, Gathered, doubtful, gather, overlay
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
@@ -89,7 +89,7 @@ def canonical_key(path: KeyPath, key: str) -> str:
 def distinct(document: Document, problems: list[SchemaProblem]) -> tuple[SchemaProblem, ...]:
     """``problems`` without repeats (one slip under defaults: shows in every deployment) and without those
     that the text itself explains already; at most as many as anyone reads."""
-    explained = {problem.path for problem in document.problems if problem.path}
+    explained = {problem.path for problem in document.problems if problem.kind in OPEN_VALUES}
     seen: set[tuple[Any, ...]] = set()
     out = []
     for problem in problems:

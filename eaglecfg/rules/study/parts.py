@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.rules.context import Context
 from eaglecfg.schema.loaded import LoadedDeployment
-from eaglecfg.schema.study import StudyFile
 from eaglecfg.source.span import KeyPath
+
+if TYPE_CHECKING:
+    from eaglecfg.schema.study import StudyFile
 
 SECTIONS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env")
 """Blocks of a deployment that change what is launched. The others only declare."""
