@@ -101,6 +101,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
-    follows=("EC260", "EC229", *UNLOADABLE),
+    follows=("EC260", "EC229", "EC262", *UNLOADABLE),
     research=("SHP-03", "SHP-04"),
 )

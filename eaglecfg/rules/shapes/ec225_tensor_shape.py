@@ -158,6 +158,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_TENSORS),
-    follows=("EC224", "EC230", *UNLOADABLE),
+    follows=("EC224", "EC230", "EC262", *UNLOADABLE),
     research=("SHP-07", "SHP-08", "SHP-09", "SHP-10", "SHP-25"),
 )

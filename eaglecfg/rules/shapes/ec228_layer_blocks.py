@@ -49,6 +49,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
-    follows=("EC229", *UNLOADABLE),
+    follows=("EC229", "EC262", *UNLOADABLE),
     research=("SHP-20",),
 )

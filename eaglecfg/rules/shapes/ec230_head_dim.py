@@ -74,6 +74,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_TENSORS),
-    follows=UNLOADABLE,
+    follows=("EC262", *UNLOADABLE),
     research=("SHP-24",),
 )
