@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -92,6 +93,7 @@ class _Launch:
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / LOG
         self.port = free_port()
+        self.owners_seen = sees_socket_owners()
         self.filled = {"{cid}": marker, "{marker}": marker, "{port}": str(self.port)}
         self.argv = (*map(self.fill, command.argv), "--host", "127.0.0.1", "--port", str(self.port))
         self.pulse = Pulse(limits.hang_floor_s, limits.hang_steps, limits.startup_s)
@@ -236,7 +238,7 @@ class _Launch:
 
     def check_owner(self) -> None:
         """The port was free when it was chosen; make sure that the one who answers on it is our server."""
-        if self.command.stop != "group":
+        if self.command.stop != "group" or not self.owners_seen:
             return
         sockets = listening_sockets(self.port)
         if sockets and not holds_socket([process.pid for process in self.supervision.living()], sockets):
@@ -328,6 +330,14 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def sees_socket_owners() -> bool:
+    """Whether this kernel tells who holds a listening socket; tried on one of our own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        probe.listen(1)
+        return holds_socket([os.getpid()], listening_sockets(probe.getsockname()[1]))
 
 
 def out_of_reach(argv: Sequence[str]) -> str:

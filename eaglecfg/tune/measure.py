@@ -90,8 +90,10 @@ class Measurement:
             return
         await self.client.flush_cache()
         sampling = Sampling(self.plan.greedy_tokens, 0.0, self.plan.ignore_eos)
+        self.pulse.warming = True  # one request alone may be a batch size that the server has not seen
         for number, prompt in enumerate(self.prompts[: self.plan.greedy_check]):
             exchange = await self.client.generate(prompt, sampling, number, keep_ids=True)
+            self.pulse.warming = False
             self.record([as_row("check", 1, number, exchange, self.num_steps)])
             refuse([exchange], sampling)
             # A server without output_ids is compared by its text.
@@ -185,7 +187,8 @@ def block_of(load: Load, index: int, sampling: Sampling, num_steps: int | None, 
 
 
 def times_of(exchanges: Sequence[Exchange]) -> tuple[list[float], list[float], list[float]]:
-    """Seconds between arrivals, seconds to the first token, and seconds per output token after the first."""
+    """Seconds between arrivals, seconds to the first token, and seconds per output token after the first.
+    """
     gaps: list[float] = []
     waits: list[float] = []
     per_token: list[float] = []

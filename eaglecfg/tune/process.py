@@ -35,8 +35,16 @@ class Process:
 
 
 def boot_id() -> str:
-    """The kernel's id of this boot; pids and ticks mean nothing across boots."""
-    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    """The kernel's id of this boot; pids and ticks mean nothing across boots.
+
+    Some sandboxes have no id; the time of the boot, which Linux always tells, serves as well.
+    """
+    with contextlib.suppress(OSError):
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    with contextlib.suppress(OSError):
+        lines = (PROC / "stat").read_text().splitlines()
+        return next((line.replace(" ", "-") for line in lines if line.startswith("btime ")), "unknown")
+    return "unknown"
 
 
 def read_process(pid: int) -> Process | None:

@@ -104,7 +104,8 @@ class Supervisor:
         parent = os.getpid()
 
         def die_with_supervisor() -> None:
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+            with contextlib.suppress(OSError):
+                prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
                 os._exit(125)
 
@@ -247,8 +248,10 @@ def wait_for_end(supervisor: Supervisor, signals: int) -> str:
 def main() -> int:
     """Serve one order. What came of it stands in the events, not in the exit status."""
     parent = os.getppid()
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    # A kernel without these still has the marker, and the end of the coordinator's pipe.
+    for option, value in ((PR_SET_CHILD_SUBREAPER, 1), (PR_SET_PDEATHSIG, signal.SIGTERM)):
+        with contextlib.suppress(OSError):
+            prctl(option, value)
     signals = wake_on_signals()
     line, rest = read_order(0)
     if not line or os.getppid() != parent:

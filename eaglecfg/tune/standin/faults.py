@@ -11,6 +11,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -75,6 +76,7 @@ class Faults:
         self._active: dict[str, str] = {}
         self._begun = time.monotonic()
         self._tokens = 0
+        self._lock = threading.Lock()
         once = settings.flags.get("fault_once")
         for text in settings.faults:
             fault, _, condition = text.partition("?")
@@ -125,7 +127,8 @@ class Faults:
 
     def generated(self, tokens: int) -> None:
         """Called after tokens were sent; does not return where the fault says so."""
-        self._tokens += tokens
+        with self._lock:
+            self._tokens += tokens
         for name, text in IN_GENERATION.items():
             if self.has(name) and self._tokens >= self.amount(name, 20):
                 print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -75,13 +75,15 @@ class Engine:
         elapsed = self.model.prefill_seconds(len(answer.prompt), answer.cached)
         answer.add([next(self.model.tokens(answer.prompt))], elapsed)
         steps = self.model.steps(answer.prompt)
+        sent = 0
         while True:
             self.wait(begun + elapsed * self.scale)
             finished = answer.finish_reason() is not None
             if finished and self.faults.has("abort"):
                 answer.aborted = True
             yield answer.chunk(virtual=self.virtual)
-            self.faults.generated(1)
+            self.faults.generated(len(answer.ids) - sent)
+            sent = len(answer.ids)
             if finished:
                 return
             step = next(steps)
