@@ -187,8 +187,7 @@ def block_of(load: Load, index: int, sampling: Sampling, num_steps: int | None, 
 
 
 def times_of(exchanges: Sequence[Exchange]) -> tuple[list[float], list[float], list[float]]:
-    """Seconds between arrivals, seconds to the first token, and seconds per output token after the first.
-    """
+    """Seconds between arrivals, seconds to the first token, and seconds per output token after the first."""
     gaps: list[float] = []
     waits: list[float] = []
     per_token: list[float] = []

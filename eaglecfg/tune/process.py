@@ -20,8 +20,7 @@ PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process. ``ticks`` is its start in clock ticks since boot, which with ``pid`` names it for good.
-    """
+    """One process. ``ticks`` is its start in clock ticks since boot, which with ``pid`` names it for good."""
 
     pid: int
     ticks: int
@@ -69,8 +68,7 @@ def all_processes() -> dict[int, Process]:
 
 
 def identity_of(pid: int) -> str:
-    """``boot id:ticks``: what must still hold for the pid to mean the same process. Empty when it has gone.
-    """
+    """``boot id:ticks``: what has to hold for the pid to mean the same process. Empty when it has gone."""
     process = read_process(pid)
     return "" if process is None else f"{boot_id()}:{process.ticks}"
 
@@ -146,8 +144,7 @@ def of_launch(
 
 
 def send(process: Process, number: signal.Signals) -> bool:
-    """Signal exactly this process. False when it has gone, or when its pid belongs to another one by now.
-    """
+    """Signal exactly this process. False when it has gone, or when its pid belongs to another one by now."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except ProcessLookupError:

@@ -199,8 +199,7 @@ class Supervisor:
 
 
 def read_order(descriptor: int) -> tuple[bytes, bytes]:
-    """The first line from a descriptor, and what came with it; unbuffered so that ``select`` sees the rest.
-    """
+    """The first line from a descriptor, and what came with it; unbuffered for ``select`` to see the rest."""
     received = b""
     while b"\n" not in received:
         piece = os.read(descriptor, 65536)

@@ -1,5 +1,4 @@
-"""The stand-in's command line: every flag is accepted as SGLang spells them, and reported by /server_info.
-"""
+"""The stand-in's command line: every flag is accepted as SGLang spells them, and reported by /server_info."""
 
 from __future__ import annotations
 
