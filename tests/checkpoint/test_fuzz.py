@@ -38,6 +38,9 @@ headers = st.dictionaries(
 )
 
 
+REFUSED = {"malformed", "truncated", "duplicate-tensor", "not-supported", "lfs-pointer", "unknown-dtype"}
+
+
 def facts_of(content: bytes, folder: Path) -> CheckpointFacts:
     (folder / "config.json").write_text("{}")
     (folder / "model.safetensors").write_bytes(content)
@@ -46,12 +49,7 @@ def facts_of(content: bytes, folder: Path) -> CheckpointFacts:
 
 def agrees_with_the_library(facts: CheckpointFacts, folder: Path) -> None:
     """No problem of ours means that the library opens the file and sees the same."""
-    if any(
-        problem.kind in ("malformed", "truncated", "duplicate-tensor", "not-supported")
-        for problem in facts.problems
-    ):
-        return
-    if any(problem.kind == "unknown-dtype" for problem in facts.problems):
+    if {problem.kind for problem in facts.problems} & REFUSED:
         return
     try:
         with safe_open(folder / "model.safetensors", "pt") as stream:

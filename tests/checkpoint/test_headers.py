@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from safetensors import SafetensorError, safe_open
 
-from eaglecfg.checkpoint.header import FORMAT_HEADER_BYTES
-from eaglecfg.checkpoint.limits import FIRST_READ, MAX_HEADER_BYTES
+from eaglecfg.checkpoint.limits import FIRST_READ, FORMAT_HEADER_BYTES, MAX_HEADER_BYTES
 from tests.checkpoint.files import entry, folder_with, kinds, packed, read
 
 GOOD = {"a": entry("F32", [2, 2], 0, 16), "b": entry("BF16", [3], 16, 22)}

@@ -166,7 +166,8 @@ def test_total_size_of_other_weights(size: int, model: Path, tmp_path: Path) -> 
 
 
 def test_total_size_may_be_absent_or_odd(model: Path, tmp_path: Path) -> None:
-    for metadata in (None, {"total_size": 1.5}, {"total_size": "many"}, []):
+    odd: list[Any] = [None, {"total_size": 1.5}, {"total_size": "many"}, []]
+    for metadata in odd:
         change(model, metadata=metadata)
         assert read(tmp_path).problems == ()
 
