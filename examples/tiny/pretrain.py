@@ -27,6 +27,17 @@ def build_target(shape: PairShape) -> LlamaForCausalLM:
     return model
 
 
+def add_dropout(model: LlamaForCausalLM, share: float) -> None:
+    """Drop a share of what each block adds to the residual stream, while training: the corpus is small."""
+
+    def drop(module: torch.nn.Module, _args: object, output: torch.Tensor) -> torch.Tensor:
+        return functional.dropout(output, share, training=module.training)
+
+    for name, module in model.named_modules():
+        if name.endswith(("o_proj", "down_proj")):
+            module.register_forward_hook(drop)
+
+
 def windows(tokens: torch.Tensor, batch: int, length: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
     """Endless random windows, [batch, length], on the device of ``tokens``."""
     span = torch.arange(length)
@@ -78,7 +89,9 @@ def train_target(
     """Train for ``steps`` steps of ``batch`` windows of the whole context and return the model."""
     torch.manual_seed(seed)
     model = build_target(shape).to(device)
-    optimizer = optimizer_for(list(model.parameters()), decay=0.1)
+    add_dropout(model, 0.1)
+    model.train()
+    optimizer = optimizer_for(list(model.parameters()), decay=0.2)
     source = windows(torch.from_numpy(tokens).to(device), batch, shape.context, torch.Generator().manual_seed(seed))
     begun = time.monotonic()
     for step in range(steps):

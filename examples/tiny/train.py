@@ -169,7 +169,9 @@ def stage_draft(options: argparse.Namespace, corpus: Corpus, out: Path, tokenize
             "seed": options.seed,
         },
     )
-    report_wirings(model, draft, raw, own_text(model, held, 4, 64, options.device, options.seed)[16:])
+    greedy = torch.zeros(256, 1, device=options.device)
+    prompts = next(windows(torch.from_numpy(held).to(options.device), 256, 64, torch.Generator().manual_seed(0)))
+    report_wirings(model, draft, raw, continuations(model, prompts, TEXT_LENGTH, greedy))
 
 
 def write_prompts(path: Path, tokenizer: Tokenizer, corpus: Corpus, count: int, seed: int) -> None:
@@ -191,9 +193,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ids", help="capture layer ids, comma-separated")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=1600, help="of the target")
+    parser.add_argument("--steps", type=int, default=1000, help="of the target")
     parser.add_argument("--batch", type=int, default=32, help="windows of the whole context a target step")
-    parser.add_argument("--draft-steps", type=int, default=2400)
+    parser.add_argument("--draft-steps", type=int, default=2000)
     parser.add_argument("--draft-batch", type=int, default=96, help=f"windows of {TEXT_LENGTH} tokens a draft step")
     parser.add_argument("--text-rounds", type=int, default=16, help="of the target's own text")
     parser.add_argument("--text-batch", type=int, default=1024, help="continuations a round")
