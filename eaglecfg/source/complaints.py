@@ -14,7 +14,7 @@ from eaglecfg.source.span import Position, Span
 # ``{context}`` is the place where the construct began.
 _PHRASES: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
-        ("mapping values are not allowed",),
+        ("mapping values are not allowed", "mapping keys are not allowed"),
         'a ":" stands where no key can start',
         'indent the line like its siblings; put text that holds ": " in quotes',
     ),
@@ -52,6 +52,21 @@ _PHRASES: tuple[tuple[tuple[str, ...], str, str], ...] = (
         ("block sequence entries are not allowed", "sequence entries are not allowed"),
         'a list item that begins with "-" cannot stand here',
         "put the list on a line of its own, below its key",
+    ),
+    (
+        ("did not find expected node content", "expected the node content"),
+        "a value is expected here, and none follows",
+        "look for a bracket that is not closed, or for a comma too many",
+    ),
+    (
+        ("unexpected document indicator",),
+        "the text that begins at {context} has no closing quote before the document ends",
+        "close the quote",
+    ),
+    (
+        ("Unicode character escape", "hexdecimal", "hexadecimal"),
+        "a backslash in double quotes begins an escape, and its number names no character",
+        "write the character itself, or the text in single quotes",
     ),
     (
         ("could not find expected ':'",),
@@ -92,7 +107,10 @@ def complaint(error: yaml.YAMLError, lines: tuple[str, ...]) -> Problem:
     if "nesting depth" in phrase:
         message = f"at most {MAX_DEPTH} levels of nesting are expected, this goes deeper"
         return Problem("too-deep", message, _mark(line, column, lines), "look for an unclosed bracket above")
-    if "directive" in phrase or "tag handle" in phrase:
+    if "tab character" in phrase:
+        message = "a tab stands where YAML takes only spaces"
+        return Problem("tab-indent", message, _mark(line, column, lines), "replace the tab by spaces")
+    if "directive" in phrase or "tag handle" in phrase or "incompatible YAML document" in phrase:
         message = "YAML directives and tags are not taken: the file is plain YAML 1.2"
         return Problem("directive", message, _mark(line, column, lines), "remove it")
     if "cannot start any token" in phrase:

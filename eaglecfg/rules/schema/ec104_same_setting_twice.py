@@ -61,19 +61,31 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     elif model.speculative is not None:
         for name in sorted(model.speculative.model_fields_set):
             yield f"speculative_{name}", ("speculative", name)
-    aliases = _aliases(context)
+    spellings = _spellings(context)
     for name in model.server:
-        yield aliases.get(name, name), ("server", name)
+        yield _flag(name, spellings), ("server", name)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
     for name in model.env:
         yield f"env {name}", ("env", name)
 
 
-def _aliases(context: Context) -> Mapping[str, str]:
-    """Other spellings of a server flag -> its name, as this engine version has them."""
-    flags = context.engine.flags.values() if context.engine is not None else ()
-    return {alias.lstrip("-").replace("-", "_"): flag.name for flag in flags for alias in flag.aliases}
+def _spellings(context: Context) -> Mapping[str, str]:
+    """Every spelling of a server flag -> its name, as this engine version has them."""
+    out: dict[str, str] = {}
+    for flag in context.engine.flags.values() if context.engine is not None else ():
+        out[flag.name] = flag.name
+        for alias in flag.aliases:
+            out[alias.lstrip("-").replace("-", "_")] = flag.name
+    return out
+
+
+def _flag(name: str, spellings: Mapping[str, str]) -> str:
+    """The flag that ``name`` sets; the engine's parser takes any beginning that only one flag has."""
+    if name in spellings:
+        return spellings[name]
+    begun = {flag for spelling, flag in spellings.items() if spelling.startswith(name)}
+    return begun.pop() if len(begun) == 1 else name
 
 
 RULE = Rule(
