@@ -147,9 +147,17 @@ def _capture_why(here: _Deployment) -> str:
     parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
     # The engine never fuses under data-parallel attention with an EAGLE draft.
     if here.boundaries.deferred and here.ranks != 1 and here.groups == 1:
+        name = here.target.config.architecture if here.target and here.target.config else None
+        default = name in here.facts.values.get("allreduce_fusion_auto", ())
         parts.append(
-            "unless the fused all-reduce (FlashInfer) is on: this class then adds hidden and residual before "
-            "the last MLP's all-reduce has run, and each rank captures its own partial sum of that one MLP"
+            "unless the fused all-reduce (FlashInfer) is on"
+            + (
+                ", which it is by default for this class on one host of Hopper or B200 GPUs"
+                if default
+                else ""
+            )
+            + ": this class then adds hidden and residual before the last MLP's all-reduce has run, and each "
+            "rank captures its own partial sum of that one MLP"
         )
     if not here.boundaries.residual:
         parts.append("this class captures it without the residual")
