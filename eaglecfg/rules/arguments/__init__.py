@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eaglecfg.rules.model import Rule
 from eaglecfg.rules.arguments import (
     ec301_flag_unknown,
     ec302_draft_tokens_rewritten,
@@ -32,8 +33,10 @@ from eaglecfg.rules.arguments import (
     ec327_multi_layer,
     ec328_flag_deprecated,
     ec329_installed_versions,
+    ec330_speculation_conflict,
+    ec331_graphs_disabled,
+    ec332_track_interval,
 )
-from eaglecfg.rules.model import Rule
 
 RULES: tuple[Rule, ...] = (
     ec301_flag_unknown.RULE,
@@ -65,4 +68,7 @@ RULES: tuple[Rule, ...] = (
     ec327_multi_layer.RULE,
     ec328_flag_deprecated.RULE,
     ec329_installed_versions.RULE,
+    ec330_speculation_conflict.RULE,
+    ec331_graphs_disabled.RULE,
+    ec332_track_interval.RULE,
 )

@@ -17,6 +17,8 @@ from eaglecfg.rules.numerics import (
     ec261_quantization_blocks,
     ec262_override_hits_both,
     ec263_multimodal_positions,
+    ec264_two_norms,
+    ec265_rope_theta_absent,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -33,4 +35,6 @@ RULES: tuple[Rule, ...] = (
     ec261_quantization_blocks.RULE,
     ec262_override_hits_both.RULE,
     ec263_multimodal_positions.RULE,
+    ec264_two_norms.RULE,
+    ec265_rope_theta_absent.RULE,
 )

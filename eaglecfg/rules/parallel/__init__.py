@@ -17,6 +17,8 @@ from eaglecfg.rules.parallel import (
     ec411_replicated_heads,
     ec412_replicated_embedding,
     ec413_draft_cache,
+    ec414_borrowed_head,
+    ec415_two_batch_overlap,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -33,4 +35,6 @@ RULES: tuple[Rule, ...] = (
     ec411_replicated_heads.RULE,
     ec412_replicated_embedding.RULE,
     ec413_draft_cache.RULE,
+    ec414_borrowed_head.RULE,
+    ec415_two_batch_overlap.RULE,
 )

@@ -18,19 +18,18 @@ def check(ctx: Context) -> Iterator[Item]:
     if fact is None or layers is None or not held:
         yield NotApplicable()
         return
-    if held == set(range(layers)):
+    count, filled = len(held), sum(index < layers for index in held)
+    if count == filled == layers:
         return
     assert ctx.draft is not None
-    count = len(held)
-    more = [index for index in range(layers) if index not in held]
-    blank = len(more)
+    blank = layers - filled
     yield Finding(
         f"num_hidden_layers must be {count}, the layer{'s' if count > 1 else ''} in the draft's files, but "
         f"is {layers}",
         path=ctx.where("draft", "checkpoint"),
         why=f"SGLang builds {layers} layers and does not check for missing tensors: {blank} of them keep "
         "uninitialised memory"
-        if more
+        if blank > 0
         else f"SGLang builds {layers} and drops the rest of the trained layers, and nothing says so",
         help=f'write "num_hidden_layers": {count} into {draft.file}',
         evidence=(
@@ -38,7 +37,7 @@ def check(ctx: Context) -> Iterator[Item]:
             Evidence(ctx.draft.shown, "layers in the files", ", ".join(map(str, sorted(held)[:6]))),
         ),
         values={"num_hidden_layers": layers, "layers_in_files": count},
-        arithmetic=(f"{layers} - {layers - blank} = {blank} layers without weights",) if more else (),
+        arithmetic=(f"{layers} - {layers - blank} = {blank} layers without weights",) if blank > 0 else (),
     )
 
 
