@@ -192,11 +192,11 @@ class Builder:
 
     def _report(self, problem: Problem) -> None:
         # What stands at an anchor is reported there, not once more for every alias.
-        if self._aliases or len(self.problems) > MAX_PROBLEMS:
+        if self._aliases:
             return
         if len(self.problems) == MAX_PROBLEMS:
-            message = f"more than {MAX_PROBLEMS} problems; those below this line are not listed"
-            problem = Problem("too-many-problems", message, problem.span, "solve the ones above first")
+            message = f"more than {MAX_PROBLEMS} problems; the file is not read further than this"
+            raise Stopped(Problem("too-many-problems", message, problem.span, "solve the ones above first"))
         self.problems.append(problem)
 
     def _span(self, node: Node) -> Span:
