@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from eaglecfg.rules.model import Rule
 from eaglecfg.rules.arguments import (
     ec301_flag_unknown,
     ec302_draft_tokens_rewritten,
@@ -37,6 +36,7 @@ from eaglecfg.rules.arguments import (
     ec331_graphs_disabled,
     ec332_track_interval,
 )
+from eaglecfg.rules.model import Rule
 
 RULES: tuple[Rule, ...] = (
     ec301_flag_unknown.RULE,

@@ -25,7 +25,8 @@ def check(ctx: Context) -> Iterator[Item]:
     yield Finding(
         f"{config.file} sets both {one[0]} and {each[0]}, and SGLang applies both",
         path=ctx.where("draft", "checkpoint"),
-        why="no trainer is known that norms the captured states twice; if training used one of them, fc reads "
+        why="no trainer is known that norms the captured states twice; if training used one of them, fc "
+        "reads "
         "other values, and nothing says so",
         help="keep the one that training used",
         evidence=(key_line(config, one[0]), key_line(config, each[0])),

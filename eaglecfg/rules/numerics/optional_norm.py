@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line, listed, missing_tensor, tensor_line
-from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable
+from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Today
 from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, option, since
+from eaglecfg.rules.shapes.expected import pairs, wiring
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,8 @@ def check_norm(ctx: Context, norm: OptionalNorm) -> Iterator[Item]:
         yield _switched_off(ctx, norm, tensors)
     elif not known and ctx.draft.names is not None:
         yield _without_tensors(ctx, norm, found[0])
+    else:
+        yield from _tensor_by_tensor(ctx, norm, found[0])
 
 
 def _engine(ctx: Context, note: str) -> Evidence:
@@ -116,3 +119,40 @@ def _without_tensors(ctx: Context, norm: OptionalNorm, key: str) -> Finding:
         evidence=(key_line(ctx.draft.config, key), missing_tensor(ctx.draft, name)),
         values={norm.keys[0]: True},
     )
+
+
+def _tensor_by_tensor(ctx: Context, norm: OptionalNorm, key: str) -> Iterator[Item]:
+    """One tensor of the right size for each norm that the engine builds."""
+    built = wiring(ctx)
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    if built is None or ctx.draft.names is None:
+        return
+    wanted = [pair for pair in pairs(ctx, built) if norm.owns(pair.expected.names[0])]
+    missing = [p for p in wanted if not any(name in ctx.draft.names for name in p.expected.names)]
+    if missing:
+        names = [pair.expected.names[0] for pair in missing]
+        yield Finding(
+            f"{key} needs {len(wanted)} norms, one for each captured state, but the draft lacks "
+            f"{listed(names)}",
+            path=ctx.where("draft", "checkpoint"),
+            why="SGLang does not check for missing tensors: these norms keep uninitialised memory",
+            help="take config and weights from one training run",
+            evidence=(
+                key_line(ctx.draft.config, key),
+                *(missing_tensor(ctx.draft, name) for name in names[:3]),
+            ),
+            values={"needed": len(wanted), "missing": names},
+        )
+        return
+    wrong = next((pair for pair in wanted if pair.differs is not None), None)
+    if wrong is not None and wrong.found is not None:
+        yield Finding(
+            f"{wrong.found.name} must be {list(wrong.expected.shape)}, but is {list(wrong.found.shape)}",
+            path=ctx.where("draft", "checkpoint"),
+            today=Today.CRASH_AT_START,
+            why="SGLang stops while it loads this tensor: the sizes do not fit",
+            help="take config and weights from one training run",
+            evidence=(key_line(ctx.draft.config, key), tensor_line(wrong.found)),
+            values={"expected": list(wrong.expected.shape), "found": list(wrong.found.shape)},
+        )

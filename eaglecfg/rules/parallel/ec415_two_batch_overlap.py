@@ -29,7 +29,9 @@ def check(ctx: Context) -> Iterator[Item]:
         why="batches that are overlapped hand over fewer states than fc takes: a crash once the load is high "
         "enough to overlap; this follows from the code and was not seen in a run",
         help=f"leave out {FLAG} together with EAGLE3",
-        evidence=(Evidence(f"sglang {ctx.engine.facts_of}", architecture, source, "no capture in this loop"),),
+        evidence=(
+            Evidence(f"sglang {ctx.engine.facts_of}", architecture, source, "no capture in this loop"),
+        ),
         related=((ctx.argument_path("speculative_algorithm"), "EAGLE3"),),
         values={FLAG: True, "architecture": architecture},
     )

@@ -16,7 +16,7 @@ from eaglecfg.rules.shapes import (
     ec230_head_dim,
     ec231_hidden_act,
     ec232_mla_ranks,
-    ec233_own_embedding_missing,
+    ec233_own_embedding,
     ec234_fusion_bias,
     ec235_own_embedding_replaced,
 )
@@ -34,7 +34,7 @@ RULES: tuple[Rule, ...] = (
     ec230_head_dim.RULE,
     ec231_hidden_act.RULE,
     ec232_mla_ranks.RULE,
-    ec233_own_embedding_missing.RULE,
+    ec233_own_embedding.RULE,
     ec234_fusion_bias.RULE,
     ec235_own_embedding_replaced.RULE,
 )

@@ -50,6 +50,15 @@ def check(ctx: Context) -> Iterator[Item]:
             evidence=(tensor_line(head), declared),
             values={"draft_vocab_size": rows, "lm_head_rows": found},
         )
+    elif head.shape != (rows, config.integer("hidden_size")):
+        yield Finding(
+            f"lm_head.weight must be [{rows}, {config.integer('hidden_size')}], but is {list(head.shape)}",
+            path=ctx.where("draft", "checkpoint"),
+            why="SGLang stops while it loads the head: the sizes do not fit",
+            help="take the head and config.json from one training run",
+            evidence=(tensor_line(head), config_line(config, "hidden_size", "columns of the head"), declared),
+            values={"draft_vocab_size": rows, "found": list(head.shape)},
+        )
 
 
 RULE = Rule(

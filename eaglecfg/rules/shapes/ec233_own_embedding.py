@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line, missing_tensor
+from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import draft_class, draft_config, plain
+from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, plain
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -19,6 +19,18 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     assert ctx.draft is not None
+    own, rows = by_plain_name(ctx).get("embed_tokens.weight"), draft.integer("vocab_size")
+    if own is not None and rows is not None and own.shape != (rows, hidden):
+        yield Finding(
+            f"embed_tokens.weight must be [{rows}, {hidden}], but is {list(own.shape)}",
+            path=ctx.where("draft", "checkpoint"),
+            today=Today.CRASH_AT_START,
+            why="this draft keeps its own embedding, and SGLang stops while it loads one of another size",
+            help="take the embedding and config.json from one training run",
+            evidence=(tensor_line(own), config_line(draft, "vocab_size"), config_line(draft, "hidden_size")),
+            values={"expected": [rows, hidden], "found": list(own.shape)},
+        )
+        return
     if any(plain(name) == "embed_tokens.weight" for name in ctx.draft.names or ()):
         return
     yield Finding(
@@ -40,7 +52,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
 RULE = Rule(
     id="EC233",
-    slug="own-embedding-missing",
+    slug="own-embedding",
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,

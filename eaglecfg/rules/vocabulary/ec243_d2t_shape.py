@@ -1,9 +1,10 @@
-"""EC243: d2t has another length than the draft's vocabulary."""
+"""The length and kind of d2t."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
@@ -16,6 +17,9 @@ def check(ctx: Context) -> Iterator[Item]:
     tensor = draft_tensor(ctx, "d2t")
     if vocabulary is None or tensor is None or vocabulary.rows is None:
         yield NotApplicable()
+        return
+    if not tensor.dtype.startswith(("I", "U")):
+        yield _not_whole(ctx, tensor)
         return
     if tensor.shape == (vocabulary.rows,):
         return
@@ -39,9 +43,21 @@ def check(ctx: Context) -> Iterator[Item]:
     )
 
 
+def _not_whole(ctx: Context, tensor: TensorFact) -> Finding:
+    return Finding(
+        f"d2t must hold whole numbers (I64), but is {tensor.dtype}",
+        path=ctx.where("draft", "checkpoint"),
+        why="token ids are looked up with the map; an index of another kind is an error at the first draft "
+        "step",
+        help="save d2t as int64",
+        evidence=(tensor_line(tensor),),
+        values={"dtype": tensor.dtype},
+    )
+
+
 RULE = Rule(
     id="EC243",
-    slug="d2t-length",
+    slug="d2t-shape",
     severity=Severity.ERROR,
     today=Today.CRASH_AT_FIRST_REQUEST,
     check=check,
