@@ -13,7 +13,7 @@ from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import Ledger, read_ledger
 from eaglecfg.tune.opened import Opened, open_study
-from eaglecfg.tune.plan import plan_lines
+from eaglecfg.tune.plan import plan_lines, time_plan
 from eaglecfg.tune.results import Results, make_results
 
 NOTHING_MEASURED = 1
@@ -94,11 +94,14 @@ def _wrapped(text: str) -> list[str]:
 def _dry_run(opened: Opened) -> int:
     from eaglecfg.tune.study import LEDGER, server_command
 
-    _print_plan(opened, fold(read_ledger(opened.folder / LEDGER), opened.conditions))
+    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
+    _print_plan(opened, history)
     design = opened.design
-    shown = list(design.arms or design.baselines)
-    click.echo("\narms")
-    for arm in shown:
+    click.echo("\ntime plan")
+    for phase, launches, seconds in time_plan(opened, history):
+        click.echo(f"  {phase:<10}{launches:>5} launches  {seconds:>8}")
+    click.echo("\narms" if design.arms else "\nbaselines; the space is too large to list")
+    for arm in design.arms or design.baselines:
         given = server_command(opened, arm.deployment)
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.env.items())
         click.echo(f"  {arm.key}  {arm.label}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -142,9 +143,7 @@ class Progress:
             for text in launch.lines[-3:]:
                 self.screen.say(f"          {text}")
             return
-        words = [
-            f"{pow(2.718281828459045, value):.1f} tok/s at {level}" for level, value in launch.scores.items()
-        ]
+        words = [f"{math.exp(value):.1f} tok/s at {level}" for level, value in launch.scores.items()]
         tokens = sum(row[0] for row in launch.counters.values())
         steps = sum(row[1] for row in launch.counters.values())
         if steps:

@@ -65,7 +65,8 @@ def tree(deployment: Deployment) -> dict[str, Any]:
     for section in SECTIONS:
         value = dumped.get(section)
         if isinstance(value, dict):
-            given = {name: item for name, item in value.items() if item is not None}
+            # Engines' switches only turn things on: false launches what leaving the key out launches.
+            given = {name: item for name, item in value.items() if item is not None and item is not False}
             value = {spelled(f"{section}.{name}")[-1]: item for name, item in given.items()}
         if value not in (None, {}):
             out[section] = value
@@ -177,7 +178,7 @@ def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) ->
         new, old = _get(data, path), _get(before, path)
         if new is None and old is None:
             continue
-        words.append(f"{path[-1]} {_word(new)}")
+        words.append(f"{path[-1]} {OFF if new is None and old is True else _word(new)}")
     return ", ".join(words) or "as it stands"
 
 

@@ -28,8 +28,9 @@ def until_time(text: str, now: float) -> float:
 class Deadline:
     """Answers from the budget, asked before each launch."""
 
-    def __init__(self, budget: Budget, now: float) -> None:
-        self.budget = budget
+    def __init__(self, budget: Budget, now: float, assumed_s: float) -> None:
+        """``assumed_s`` is what a launch takes until launches have been seen."""
+        self.budget, self.assumed_s = budget, assumed_s
         self.end = until_time(budget.until, now) if budget.until is not None else None
         self._begun = now
         self._busy_before: float | None = None
@@ -50,19 +51,19 @@ class Deadline:
         left = self.left_s(history, now)
         if left is None or design.mode == "rounds":
             return False
-        return left < launch_seconds(history, design) * design.final_arms * design.rounds
+        return left < launch_seconds(history, self.assumed_s) * design.final_arms * design.rounds
 
     def stop(self, design: Design, history: History, now: float) -> str:
         """Why the study ends before the next launch, or nothing."""
         left = self.left_s(history, now)
-        if left is not None and left < launch_seconds(history, design):
+        if left is not None and left < launch_seconds(history, self.assumed_s):
             return "the time budget is spent"
         if design.launches is not None and len(history.launches) >= design.launches:
             return f"the budget of {design.launches} launches is spent"
         return ""
 
 
-def launch_seconds(history: History, design: Design, startup_s: float = 0.0) -> float:
+def launch_seconds(history: History, assumed_s: float) -> float:
     """Seconds that a launch takes: the mean of those seen, else what is assumed."""
     seen = [item.seconds for item in history.launches if item.ok]
-    return sum(seen) / len(seen) if seen else startup_s + design.profile.measure_s
+    return sum(seen) / len(seen) if seen else assumed_s

@@ -22,10 +22,10 @@ Verdict = Callable[[Arm], tuple[str, ...]]
 class Design:
     """The plan of a study.
 
-    ``mode``: ``rounds`` launches every arm in every round, so nothing has to be selected; ``screen``
-    launches every arm once and takes the best into the rounds; ``search`` lets a sampler choose. ``as_is``
-    is the deployment as it stands, ``off`` the same without speculation (None where it is not feasible, or
-    where it is the same arm). ``arms`` are the feasible arms, empty in mode search. ``rejected`` maps a
+    ``mode``: ``rounds`` launches every arm in every round, so nothing has to be selected; ``screen`` launches
+    every arm once and takes the best into the rounds; ``search`` lets a sampler choose. ``as_is`` is the
+    deployment as it stands, ``off`` the same without speculation (None where it is not feasible, or where it
+    is the same arm). ``arms`` are the feasible arms, empty where there are too many. ``rejected`` maps a
     label to the findings against it. ``launches`` is the cap, None for none.
     """
 
@@ -112,7 +112,7 @@ def make_design(study: StudyFile, space: Space, verdict: Verdict) -> Design:
         mode,
         as_is,
         off,
-        arms if mode != "search" else (),
+        arms if space.size <= MOST_ENUMERATED else (),
         rejected,
         _rounds(study, profile, mode, in_round, len(arms)),
         launches,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os.path
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -25,7 +26,7 @@ from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, Verdict, make_design
 from eaglecfg.tune.inert import inert_keys
 from eaglecfg.tune.limits import read_limits
-from eaglecfg.tune.profiles import measure_plan
+from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
 from eaglecfg.tune.space import Space, read_space
 from eaglecfg.tune.trial import MeasurePlan, Prompt
@@ -58,6 +59,11 @@ class Opened:
     folder: Path
     conditions: str
     described: Mapping[str, Any]
+
+    @property
+    def assumed_launch_s(self) -> float:
+        """Seconds of one launch until launches have been seen."""
+        return assumed_launch_s(self.prefix, self.plan)
 
     @property
     def base_folder(self) -> Path:
@@ -151,8 +157,6 @@ def _deployment(document: Document, study: StudyFile) -> tuple[LoadedConfig, Loa
 
 def _shown_beside(document: Document, name: str) -> str:
     """A file named in a study, as a user standing where the study was named would spell it."""
-    import os.path
-
     return os.path.normpath(Path(document.name).parent / name)
 
 
@@ -160,7 +164,7 @@ def _prompts(
     document: Document, study: StudyFile, config: LoadedConfig, base: Deployment, *, split: bool
 ) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
     """Prompts of the search and of the claim. Without a search all prompts serve the claim."""
-    path = Path(document.folder) / study.workload.prompts
+    path = Path(os.path.normpath(Path(document.folder) / study.workload.prompts))
     tokenizer = Path(config.document.folder) / base.target.checkpoint
     prompts = read_prompts(path, tokenizer=tokenizer if tokenizer.is_dir() else None)
     kept = round(study.workload.holdout * len(prompts)) if split else 0

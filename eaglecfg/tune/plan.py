@@ -10,19 +10,13 @@ from eaglecfg.tune.deadline import launch_seconds
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
-from eaglecfg.tune.profiles import ANCHOR_EVERY
+from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
 from eaglecfg.tune.schedule import spread_of
 from eaglecfg.tune.statistics import resolvable, rounds_for
 
-QUICK_START_S = 4.0
-"""Start of a server that ships with eaglecfg, on a CPU with a small model."""
-
-ENGINE_START_S = 70.0
-"""Start of SGLang with an 8B model on two H200, caches warm: 57 to 78 s were seen."""
-
 FIRST_START_S = 100.0
-"""What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s
-were seen."""
+"""What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s were
+seen."""
 
 USUAL_GOAL = 0.02
 """The gain for which the plan says how many launches it would take."""
@@ -30,9 +24,9 @@ USUAL_GOAL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``launches`` are those left, ``seconds`` their time. ``resolves`` is the gain (a share) that is
-    found with 80 % probability at a launch ``spread`` (a share); ``spread_seen`` and ``time_seen`` tell
-    measured from assumed."""
+    """``launches`` are those left, ``seconds`` their time. ``resolves`` is the gain (a share) that is found
+    with 80 % probability at a launch ``spread`` (a share); ``spread_seen`` and ``time_seen`` tell measured
+    from assumed."""
 
     launches: int
     launch_s: float
@@ -47,9 +41,9 @@ class Plan:
 def make_plan(opened: Opened, history: History) -> Plan:
     """The plan for what is left of a study."""
     design = opened.design
-    own = any("eaglecfg." in word for word in opened.prefix)
-    launch_s = launch_seconds(history, design, QUICK_START_S if own else ENGINE_START_S)
+    launch_s = launch_seconds(history, opened.assumed_launch_s)
     seen = any(item.ok for item in history.launches)
+    slow = not seen and not ships_with_eaglecfg(opened.prefix)
     done = len(history.settled())
     launches = max(design.total - done, 0)
     if design.launches is not None:
@@ -59,7 +53,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     return Plan(
         launches,
         launch_s,
-        launches * launch_s + (0.0 if seen or own or not launches else FIRST_START_S),
+        launches * launch_s + (FIRST_START_S if slow and launches else 0.0),
         seen,
         spread,
         spread_seen,
@@ -135,7 +129,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         (
             "time",
             f"{done}{plan.launches} launches, about {duration(plan.seconds)} ("
-            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened)}",
+            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan.seconds)}",
         )
     )
     out.append(("can show", gain_words(plan, design.rounds)))
@@ -147,10 +141,20 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
     return out
 
 
+def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
+    """(phase, launches, time) of a whole study."""
+    design, each = opened.design, launch_seconds(history, opened.assumed_launch_s)
+    finals = design.final_arms * design.rounds
+    rows = [("search", design.search_launches)] if design.search_launches else []
+    rows += [("rounds", finals), ("together", design.search_launches + finals)]
+    return [(name, count, duration(count * each)) for name, count in rows]
+
+
 def _settings(design: Design) -> str:
-    if design.mode == "search" and not design.arms:
+    if design.mode == "search":
         keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
-        return f"{design.space.size} combinations of {keys}"
+        feasible = f", {len(design.arms)} of them distinct and feasible" if design.arms else ""
+        return f"{design.space.size} combinations of {keys}{feasible}"
     names = []
     for arm in design.arms:
         as_is = design.as_is is not None and arm.key == design.as_is.key
@@ -174,7 +178,7 @@ def _some(labels: Sequence[str], most: int = 4) -> str:
     return "; ".join(labels[:most]) + more
 
 
-def _budget(opened: Opened) -> str:
+def _budget(opened: Opened, seconds: float) -> str:
     budget = opened.study.budget
     parts = []
     if budget.launches is not None:
@@ -183,4 +187,6 @@ def _budget(opened: Opened) -> str:
         parts.append(f"{budget.hours:g} h")
     if budget.until is not None:
         parts.append(f"until {budget.until}")
+    if budget.hours is not None and seconds > budget.hours * 3600:
+        parts.append("which cuts the search short and keeps time for the rounds")
     return f"; budget {', '.join(parts)}" if parts else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eaglecfg.schema.study import StudyFile
@@ -20,8 +20,7 @@ class Profile:
     """One size. ``replicates`` is the share of search launches spent on leaders again.
 
     ``launches`` and ``rounds`` apply where the study names no budget; with one, rounds may rise to
-    ``most_rounds``. ``measure_s`` is what warm-up and blocks are assumed to take until launches have been
-    seen.
+    ``most_rounds``.
     """
 
     name: str
@@ -29,22 +28,47 @@ class Profile:
     requests: int
     warmup: int
     greedy: int
+    greedy_tokens: int
     finalists: int
     rounds: int
     most_rounds: int
     replicates: float
     launches: int
-    measure_s: float
 
 
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("demo", 2, 4, 1, 2, 2, 3, 3, 0.0, 20, 4.0),
-        Profile("short", 3, 24, 4, 16, 3, 3, 8, 0.15, 48, 60.0),
-        Profile("overnight", 4, 64, 8, 32, 5, 5, 16, 0.25, 120, 120.0),
+        Profile("demo", 2, 4, 1, 4, 16, 2, 3, 3, 0.0, 20),
+        Profile("short", 3, 12, 4, 16, 32, 3, 3, 8, 0.15, 48),
+        Profile("overnight", 4, 24, 8, 32, 32, 5, 5, 16, 0.25, 120),
     )
 }
+
+
+QUICK_START_S = 4.0
+"""Start of a server that ships with eaglecfg, on a CPU with a small model."""
+
+ENGINE_START_S = 70.0
+"""Start of SGLang with an 8B model on two H200, caches warm: 57 to 78 s were seen."""
+
+ASSUMED_TOKENS_PER_S = 150.0
+"""Output tokens per second of one request, until launches have been seen: the order of an 8B model."""
+
+
+def ships_with_eaglecfg(prefix: Sequence[str]) -> bool:
+    """Whether a launch prefix starts one of our own servers."""
+    return any(word.startswith("eaglecfg.") for word in prefix)
+
+
+def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan) -> float:
+    """Seconds that one launch is assumed to take: start, two windows of warm-up, blocks, greedy check."""
+    start = QUICK_START_S if ships_with_eaglecfg(prefix) else ENGINE_START_S
+    tokens = float(plan.greedy_check * plan.greedy_tokens)
+    for level in plan.concurrency:
+        requests = plan.blocks * max(plan.requests_per_block, level) + 2 * max(plan.warmup_requests, level)
+        tokens += requests * plan.output_tokens / level
+    return start + tokens / ASSUMED_TOKENS_PER_S
 
 
 def measure_plan(study: StudyFile) -> MeasurePlan:
@@ -61,5 +85,5 @@ def measure_plan(study: StudyFile) -> MeasurePlan:
         seed=study.seed,
         warmup_requests=profile.warmup,
         greedy_check=profile.greedy,
-        greedy_tokens=min(32, workload.output_tokens),
+        greedy_tokens=min(profile.greedy_tokens, workload.output_tokens),
     )

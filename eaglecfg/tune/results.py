@@ -10,7 +10,7 @@ from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.schedule import arm_of, complete_rounds, finalists, spread_of, usable
-from eaglecfg.tune.statistics import Analysis, Comparison, compare, mean, resolvable
+from eaglecfg.tune.statistics import MARGIN, Analysis, Comparison, compare, mean, resolvable
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +110,15 @@ def ran_key(history: History, arm: Arm) -> str:
 def _winner(
     design: Design, history: History, analysis: Analysis | None, rounds: Mapping[str, Sequence[float]]
 ) -> Arm | None:
-    """The simplest setting that is shown to be faster and not shown to lose to the best."""
+    """The simplest setting that is shown to be faster, is tied with the best and was measured within the
+    margin of it: few launches tie much, and what is merely not shown to be slower is no reason to give speed
+    away."""
     if analysis is None:
         return None
     better = [item.arm for item in analysis.comparisons if item.better and usable(history, item.arm)]
-    pool = [arm for arm in better if arm in analysis.ties] or better
+    top = max((mean(rounds[arm]) for arm in better), default=0.0)
+    near = [arm for arm in better if mean(rounds[arm]) >= top - math.log1p(MARGIN)]
+    pool = [arm for arm in near if arm in analysis.ties] or near
     arms = [arm for key in pool if (arm := arm_of(design, history, key)) is not None]
     return min(arms, key=lambda arm: (simplicity(arm), -mean(rounds[arm.key])), default=None)
 
@@ -271,8 +275,8 @@ def _verdict(
         best = by_key[analysis.best]
         if analysis.best != winner.key:
             out.append(
-                f"{best.label} was measured fastest; that it is more than 2 % faster is not shown, "
-                f"and {winner.label} is simpler."
+                f"{best.label} was measured {percent(_against(analysis, winner))[1:]} faster still, which is "
+                f"within the margin of {MARGIN:.0%}, and {winner.label} is simpler."
             )
     if analysis is not None and len(analysis.ties) > 1:
         tied = ", ".join(by_key[key].label for key in analysis.ties)
@@ -281,6 +285,12 @@ def _verdict(
     if not finished:
         out.append("The study is not finished: the same command goes on where it stopped.")
     return tuple(out)
+
+
+def _against(analysis: Analysis, winner: Arm) -> float:
+    """The factor of the best over the winner."""
+    ratios = {item.arm: item.ratio for item in analysis.comparisons} | {analysis.baseline: 1.0}
+    return ratios[analysis.best] / ratios[winner.key]
 
 
 def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str:

@@ -77,7 +77,7 @@ class StudyRun:
     def __init__(self, opened: Opened, ledger: Ledger, interrupts: Interrupts, tell: Tell) -> None:
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
         self.reference = _Reference()
-        self.deadline = Deadline(opened.study.budget, time.time())
+        self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
 
     @property
     def history(self) -> History:

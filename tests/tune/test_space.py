@@ -79,6 +79,11 @@ def test_every_spelling_of_a_key_gives_the_same_arm() -> None:
     assert arm_key(one) == arm_key(two)
 
 
+def test_a_switch_that_is_off_launches_what_leaving_it_out_launches() -> None:
+    arms = list(space({"server.disable_radix_cache": [False, True, "unset"]}).arms())
+    assert [arm.label for arm in arms] == ["as it stands", "disable_radix_cache on"]
+
+
 def test_declared_facts_do_not_change_what_is_launched() -> None:
     assert arm_key(deployment(capture={"layer_ids": [1, 2, 3]})) == arm_key(deployment())
 

@@ -1,0 +1,155 @@
+"""What is said before a study starts, and studies that cannot start."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import eaglecfg
+from eaglecfg.cli.main import run
+from eaglecfg.errors import UsageError
+from eaglecfg.schema.study import Budget
+from eaglecfg.tune.deadline import Deadline, until_time
+from eaglecfg.tune.history import History, Launch
+
+ROOT = Path(eaglecfg.__file__).parents[1]
+CONFIG = """\
+version: 1
+engine: {name: sglang, version: 0.5.14}
+deployments:
+  chat:
+    target: {checkpoint: t}
+    draft: {checkpoint: d}
+    speculative: {num_steps: 2, eagle_topk: 1, num_draft_tokens: 3}
+"""
+STUDY = """\
+version: 1
+config: eaglecfg.yaml
+deployment: chat
+launch: {prefix: [python3, -m, sglang.launch_server], flags: [--log-level, error], env: {A: b c}}
+space:
+  speculative: [off, {num_steps: [1, 2]}]
+  nccl.proto: [unset, LL]
+workload: {prompts: prompts.jsonl, output_tokens: 100}
+profile: short
+"""
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    (tmp_path / "eaglecfg.yaml").write_text(CONFIG, encoding="utf-8")
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"prompt": "x"}) + "\n", encoding="utf-8")
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
+
+
+def dry_run(path: Path, capsys: pytest.CaptureFixture[str], *options: str, code: int = 0) -> str:
+    assert run(["tune", str(path), "--dry-run", *options]) == code
+    return re.sub(r"\n {14}", " ", capsys.readouterr().out)
+
+
+def test_a_dry_run_tells_settings_launches_time_and_what_can_be_shown(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = dry_run(study, capsys, "--launch-anyway")
+    assert "settings      3: off; 2 steps (as it stands); 1 step\n" in out
+    assert "not searched  nccl.proto: one rank has nobody to talk to: parallel.tp_size is 1\n" in out
+    assert "short: 3 rounds of 3 = 9 launches, every second round backwards\n" in out
+    assert "3 blocks of 12 requests x 100 tokens at concurrency 1\n" in out
+    assert "9 launches, about " in out
+    assert "a gain of 8.3 % or more is found 4 times in 5 with 3 launches a setting" in out
+    assert re.search(r"\n  rounds        9 launches +\d+ min\n  together      9 launches", out)
+    assert "A='b c' python3 -m sglang.launch_server --model-path t" in out
+    assert "--speculative-num-steps 1 --log-level error\n" in out
+    assert not (study.parent / ".eaglecfg").exists()
+
+
+def test_what_the_validator_refuses_is_listed_with_its_rule(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (study.parent / "eaglecfg.yaml").write_text(
+        CONFIG.replace("num_steps: 2", "num_steps: 2, algorithm: EAGLE9")
+    )
+    out = dry_run(study, capsys)
+    assert re.search(
+        r"not launched  as it stands; 1 step: EC\d{3} [a-z-]+: .* \(--launch-anyway overrides\)", out
+    )
+
+
+def test_another_launch_prefix_is_taken_from_the_command_line(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = dry_run(study, capsys, "--launch-anyway", "--launch-prefix", "srun -n 1 'my python' serve.py")
+    assert "srun -n 1 'my python' serve.py --model-path t" in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "deployment: chat",
+            "deployment: chta",
+            "study.yaml:3:13: deployment chta is not in .*, which has chat",
+        ),
+        ("output_tokens", "output_token", r"study.yaml:8:36: .*output_token"),
+        ("[unset, LL]", "[]", "study.yaml:7:15: space.nccl.proto: expected at least one choice"),
+        (
+            "profile: short",
+            "objective: {limits: {latency: 3}}",
+            "objective.limits.latency: expected ttft, tpot",
+        ),
+        ("prompts.jsonl", "none.jsonl", "none.jsonl: can't read the prompts"),
+        ("eaglecfg.yaml", "other.yaml", "other.yaml"),
+        ("version: 1", "version: 1\nversion: 1", "study.yaml:2:1: "),
+    ],
+)
+def test_a_study_that_cannot_start_says_where_and_why(
+    study: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, message: str
+) -> None:
+    study.write_text(STUDY.replace(old, new, 1), encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run", "--launch-anyway"]) == 2
+    error = capsys.readouterr().err
+    assert re.search(message, error), error
+    assert "Traceback" not in error
+
+
+def test_the_overnight_study_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "studies" / "overnight-nccl-steps.yaml").read_text(encoding="utf-8")
+    text = text.replace("../eaglecfg.yaml", str(ROOT / "eaglecfg.yaml"))
+    text = text.replace("../examples/tiny/prompts.jsonl", "prompts.jsonl")
+    (tmp_path / "prompts.jsonl").write_text(json.dumps({"input_ids": [1, 2]}) + "\n", encoding="utf-8")
+    path = tmp_path / "overnight.yaml"
+    path.write_text(text, encoding="utf-8")
+    out = dry_run(path, capsys, "--launch-anyway")
+    assert "144 combinations of speculative (6), server.disable_custom_all_reduce (2), nccl.proto (4)" in out
+    assert "then 5 rounds of 7 = 35 launches with both baselines and the best 5" in out
+    assert "120 launches" in out
+    assert "NCCL_PROTO=LL128 NCCL_ALGO=Ring python3 -m sglang.launch_server" in out
+    assert "--disable-custom-all-reduce" in out
+
+
+def history(*seconds: float) -> History:
+    launches = tuple(
+        Launch(number, "a", "a", "round", 0, scores={1: 1.0}, seconds=value)
+        for number, value in enumerate(seconds)
+    )
+    return History(launches, (), {}, (), len(launches), 0)
+
+
+def test_until_is_the_next_time_the_clock_shows_it() -> None:
+    evening = datetime.datetime(2026, 3, 1, 22, 30).timestamp()
+    assert until_time("07:00", evening) == datetime.datetime(2026, 3, 2, 7, 0).timestamp()
+    assert until_time("23:15", evening) == datetime.datetime(2026, 3, 1, 23, 15).timestamp()
+    with pytest.raises(UsageError, match="expected a time of day"):
+        until_time("7 am", evening)
+
+
+def test_hours_count_what_was_launched_and_not_the_pause_between_two_runs() -> None:
+    deadline = Deadline(Budget(hours=1.0), 1000.0, 60.0)
+    assert deadline.left_s(history(600.0, 600.0), 1000.0) == 2400.0
+    assert deadline.left_s(history(600.0, 600.0, 300.0), 1310.0) == 2090.0
