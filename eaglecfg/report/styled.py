@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -31,6 +32,10 @@ class Part:
 
 
 Line = tuple[Part, ...]
+
+_SHORT_LIST = re.compile(r"\[[^\[\]]{1,30}\]")
+_KEPT_SPACE = "\x00"
+"""Stands for a space that must not become a line break; no text to be shown holds it."""
 
 
 def line(*parts: str | Part) -> Line:
@@ -80,16 +85,17 @@ def visible(text: str) -> str:
 
 
 def wrapped(lead: Line, text: str, width: int, indent: str, style: Style = "plain") -> list[Line]:
-    """``lead`` followed by ``text``, wrapped with a hanging indent."""
+    """``lead`` followed by ``text``, wrapped with a hanging indent. Short lists in brackets stay on one line."""
     room = max(width, 40)
     used = sum(cells(part.text) for part in lead) + 1
     rows = textwrap.wrap(
-        text,
+        _SHORT_LIST.sub(lambda found: found[0].replace(" ", _KEPT_SPACE), text),
         room,
         initial_indent="x" * used,
         subsequent_indent=indent,
         break_long_words=False,
         break_on_hyphens=False,
     ) or [""]
+    rows = [row.replace(_KEPT_SPACE, " ") for row in rows]
     first = (*lead, Part(" "), Part(rows[0][used:], style))
     return [first, *(line(Part(row, style)) for row in rows[1:])]

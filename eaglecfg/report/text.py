@@ -79,7 +79,7 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
     for label, text in notes:
         if text:
             lead = line(Part("   = ", "place"), Part(f"{label}:", "bold"))
-            out += wrapped(lead, visible(text), width, " " * (6 + len(label)))
+            out += wrapped(lead, visible(text), width, " " * (7 + len(label)))
     return out
 
 

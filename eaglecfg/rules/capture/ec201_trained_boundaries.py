@@ -110,7 +110,7 @@ def _help(context: Context, trained: tuple[int, ...], others: str) -> str:
     if others:
         parts.append(f"or keep the files and run sglang {others}, which captures {spelled(trained)} for them")
     if fitting is not None:
-        parts.append("json_model_override_args would reach the target's config as well as the draft's")
+        parts.append("do not write them in json_model_override_args, which changes the target's config too")
     return "; ".join(parts)
 
 
