@@ -20,6 +20,7 @@ from eaglecfg.rules.model import (
     Severity,
     Today,
 )
+from eaglecfg.rules.schema.lines import architecture_line
 from eaglecfg.source.span import KeyPath, show_path
 
 _NOT_FACTS = frozenset(("checkpoint", "revision"))
@@ -94,11 +95,7 @@ def _found(path: KeyPath, facts: CheckpointFacts | None) -> tuple[Any, Evidence]
                 return holder[_IDS], evidence
         return None
     if name == "architecture":
-        if config.architecture is None:
-            return None
-        line, column = locate(config, "architectures[0]") or (None, None)
-        key = "architectures[0]"
-        return config.architecture, Evidence(config.file, key, shown(config.architecture), "", line, column)
+        return None if config.architecture is None else (config.architecture, architecture_line(config))
     value = config.value(name)
     return None if value is None else (value, config_line(config, name))
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import (
     Evidence,
     Finding,
@@ -20,6 +19,7 @@ from eaglecfg.rules.model import (
     Severity,
     Today,
 )
+from eaglecfg.rules.schema.lines import architecture_line
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -94,7 +94,7 @@ def _evidence(context: Context, found: Boundaries) -> tuple[Evidence, ...]:
     engine = Evidence(f"{context.engine.name} {found.read_in}", found.source, found.rule)
     if context.target is None or context.target.config is None:
         return (engine,)
-    return (engine, config_line(context.target.config, "architectures", "the class that decides the offset"))
+    return (engine, architecture_line(context.target.config, "the class that decides the offset"))
 
 
 def _arithmetic(ids: Sequence[int] | None, declared: int, found: Boundaries) -> tuple[str, ...]:
