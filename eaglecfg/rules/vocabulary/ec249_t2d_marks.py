@@ -34,8 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
             evidence=(tensor_line(tensor), config_line(ctx.target.config, "vocab_size", "target vocabulary")),
             values={"t2d": list(tensor.shape), "vocab_size": vocabulary.target},
         )
-    elif marks is not None and sum(map(bool, marks)) != vocabulary.rows:
-        count = sum(map(bool, marks))
+    elif marks is not None and (count := len(marks) - marks.count(0)) != vocabulary.rows:
         key = "vocab_size" if vocabulary.borrowed else "draft_vocab_size"
         yield Finding(
             f"t2d must mark {vocabulary.rows} tokens, one for each draft token, but marks {count}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import add
 
 MANY = 64
 """Entries from which on a pattern counts as one; a map of a few tokens can look like anything."""
@@ -15,7 +16,8 @@ class Mapping:
 
     ``outside`` are draft ids whose target id (entry + index) is not in the vocabulary, ``repeated`` pairs of
     draft ids with one target id. ``marked`` and ``marked_absolute`` count the entries that ``t2d`` marks
-    under the offset and under the absolute reading; both are None where there is no t2d to ask.
+    under the offset and under the absolute reading; both are None where there is no t2d to ask, the latter
+    also where the offset reading is right.
     """
 
     entries: Sequence[int]
@@ -73,21 +75,33 @@ class Mapping:
 def read_mapping(entries: Sequence[int], size: int, t2d: bytes | None) -> Mapping:
     """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d
     marks."""
-    first: dict[int, int] = {}
-    outside: list[int] = []
-    repeated: list[tuple[int, int]] = []
-    for index, entry in enumerate(entries):
-        token = entry + index
-        if not 0 <= token < size:
-            outside.append(index)
-        elif token in first:
-            repeated.append((first[token], index))
-        else:
-            first[token] = index
+    tokens = list(map(add, entries, range(len(entries))))
+    outside: tuple[int, ...] = ()
+    repeated: tuple[tuple[int, int], ...] = ()
+    # Maps have tens of thousands of entries and most are right: only a wrong one is walked through.
+    if tokens and (min(tokens) < 0 or max(tokens) >= size or len(set(tokens)) < len(tokens)):
+        outside = tuple(index for index, token in enumerate(tokens) if not 0 <= token < size)
+        repeated = _repeated(tokens, size)
     marked = marked_absolute = marks = None
     if t2d is not None:
-        marks = sum(map(bool, t2d))
-        limit = len(t2d)
-        marked = sum(0 <= e + i < limit and t2d[e + i] != 0 for i, e in enumerate(entries))
-        marked_absolute = sum(0 <= e < limit and t2d[e] != 0 for e in entries)
-    return Mapping(entries, size, tuple(outside), tuple(repeated), marked, marked_absolute, marks)
+        marks = len(t2d) - t2d.count(0)
+        marked = _marked(tokens, t2d)
+        marked_absolute = _marked(entries, t2d) if marked < len(tokens) else None
+    return Mapping(entries, size, outside, repeated, marked, marked_absolute, marks)
+
+
+def _repeated(tokens: Sequence[int], size: int) -> tuple[tuple[int, int], ...]:
+    """Pairs of indices that give one token of the vocabulary."""
+    first: dict[int, int] = {}
+    pairs = []
+    for index, token in enumerate(tokens):
+        if 0 <= token < size and first.setdefault(token, index) != index:
+            pairs.append((first[token], index))
+    return tuple(pairs)
+
+
+def _marked(tokens: Sequence[int], t2d: bytes) -> int:
+    """How many of ``tokens`` t2d marks; ids beyond it are not marked."""
+    if tokens and (min(tokens) < 0 or max(tokens) >= len(t2d)):
+        tokens = [token for token in tokens if 0 <= token < len(t2d)]
+    return sum(map(t2d.__getitem__, tokens))  # marks are 0 or 1
