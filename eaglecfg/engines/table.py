@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from eaglecfg.engines.facts import CaptureFact, DraftFact, EngineFacts, Standing
@@ -30,18 +31,18 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
     """
     if not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
         return None
-    known = tuple(read_schema("engines", name, "versions.json")["versions"])
+    known = tuple(_read(name, "versions.json")["versions"])
     facts_of, standing = stand(version, known)
     era = _Era(known, facts_of)
-    capture = read_schema("engines", name, "capture.json")
-    drafts = read_schema("engines", name, "drafts.json")
-    values = dict(era.pick_all(read_schema("engines", name, "values.json")["values"]))
+    capture = _read(name, "capture.json")
+    drafts = _read(name, "drafts.json")
+    values = dict(era.pick_all(_read(name, "values.json")["values"]))
     return EngineFacts(
         name=name,
         version=version,
         facts_of=facts_of,
         standing=standing,
-        flags=Flags(lambda: dict(era.pick_all(read_schema("engines", name, "flags.json")["flags"]))),
+        flags=Flags(lambda: dict(era.pick_all(_read(name, "flags.json")["flags"]))),
         captures={key: _capture(key, row) for key, row in era.pick_all(capture["classes"])},
         drafts={key: _draft(key, row) for key, row in era.pick_all(drafts["classes"])},
         values={key: row["value"] for key, row in values.items()},
@@ -50,6 +51,13 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
         foreign=drafts["foreign"],
         known_versions=known,
     )
+
+
+@cache
+def _read(engine: str, file: str) -> Any:
+    """One fact file, parsed once: a look across all versions would parse it thirty times. Never changed by
+    anyone."""
+    return read_schema("engines", engine, file)
 
 
 def stand(version: str, known: tuple[str, ...]) -> tuple[str, Standing]:

@@ -170,7 +170,9 @@ def owners(draft: ModelConfig, *, needs_key: bool) -> tuple[Owner, Owner]:
     """(whose head, whose embedding) the draft runs with. ``needs_key``: draft_vocab_size must be there to be
     null."""
     head: Owner = "own"
-    if draft.value("tie_word_embeddings", False):
+    # transformers ties by default in these families only.
+    tied = str(draft.value("model_type", "")).startswith(("gemma", "cohere"))
+    if draft.value("tie_word_embeddings", tied):
         head = "tied"
     elif draft.value("draft_vocab_size") is None and (not needs_key or draft.find("draft_vocab_size")):
         head = "target"

@@ -21,6 +21,11 @@ from eaglecfg.engines.wiring import (
     times,
 )
 
+OWN_HEAD_DIM = frozenset(
+    ("qwen3", "gpt_oss", "gemma2", "gemma3_text", "llama4_text", "minimax_m2", "deepseek_v3", "kimi_k2")
+)
+"""Model types whose transformers config class has a default head_dim that is no share of hidden_size."""
+
 _AUX_NORMS = ("aux_norm_low.weight", "aux_norm_mid.weight", "aux_norm_high.weight")
 
 
@@ -46,7 +51,7 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
         layers=1 if layers is None else layers,
         heads=heads,
         kv_heads=draft.integer("num_key_value_heads") or heads,
-        head_dim=draft.integer("head_dim") or _share(hidden, heads),
+        head_dim=draft.integer("head_dim") or _head_dim(draft, hidden, heads),
         intermediate=draft.integer(mlp_key),
         vocabulary=draft.integer("vocab_size"),
         draft_vocabulary=draft.integer("draft_vocab_size"),
@@ -59,7 +64,10 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
     return replace(blank, tensors=tuple(_tensors(blank, draft)), problems=tuple(_problems(fact, draft)))
 
 
-def _share(hidden: int | None, heads: int | None) -> int | None:
+def _head_dim(draft: ModelConfig, hidden: int | None, heads: int | None) -> int | None:
+    """Head width where the file names none: a share of hidden, or not known (see OWN_HEAD_DIM)."""
+    if draft.value("model_type") in OWN_HEAD_DIM:
+        return None
     return hidden // heads if hidden is not None and heads else None
 
 

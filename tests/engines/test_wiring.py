@@ -143,6 +143,8 @@ def test_lengths_that_differ_are_cut_padded_or_refused() -> None:
         ({"draft_vocab_size": None}, "target", False),
         ({"draft_vocab_size": "absent"}, "own", False),
         ({"tie_word_embeddings": True}, "tied", True),
+        ({"model_type": "gemma3_text"}, "tied", True),
+        ({"model_type": "gemma3_text", "tie_word_embeddings": False}, "own", True),
     ],
 )
 def test_the_head_is_own_shared_or_tied(keys: dict[str, Any], head: str, maps: bool) -> None:
@@ -168,6 +170,12 @@ def test_configs_that_the_class_cannot_be_built_from(version: str, keys: dict[st
 
 def test_an_eagle_config_that_is_no_object_is_harmless_up_to_0_5_11() -> None:
     assert wired("0.5.11", eagle_config=[1, 2, 3]).problems == ()
+
+
+def test_a_head_width_that_only_the_config_class_knows_is_not_guessed() -> None:
+    assert wired().head_dim == 32
+    assert wired(model_type="qwen3").head_dim is None
+    assert wired(model_type="qwen3", head_dim=128).head_dim == 128
 
 
 def test_the_mla_draft_has_low_rank_projections() -> None:
