@@ -85,7 +85,7 @@ def visible(text: str) -> str:
 
 
 def wrapped(lead: Line, text: str, width: int, indent: str, style: Style = "plain") -> list[Line]:
-    """``lead`` followed by ``text``, wrapped with a hanging indent. Short lists in brackets stay on one line."""
+    """``lead`` and ``text``, wrapped with a hanging indent. Short lists in brackets stay whole."""
     room = max(width, 40)
     used = sum(cells(part.text) for part in lead) + 1
     rows = textwrap.wrap(
