@@ -145,6 +145,7 @@ def _verdict(report: Report, fail_on: Severity) -> Line:
     words: dict[int, tuple[str, Style, str]] = {
         0: ("OK", "good", f"nothing at or above {fail_on}"),
         1: ("FAIL", "error", f"findings at or above {fail_on}"),
+        2: ("UNREADABLE", "error", "a file could not be taken apart, so the rest of it was not checked"),
         3: ("INCOMPLETE", "warning", "something that the config names could not be read"),
         4: ("INTERNAL ERROR", "error", "a rule crashed; its check is missing from this report"),
     }

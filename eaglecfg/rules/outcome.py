@@ -80,10 +80,15 @@ class Report:
         return sum(found.severity is severity for found in self.findings)
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 nothing at or above ``fail_on``; 1 findings; 3 something named unread; 4 a rule crashed."""
+        """0 good; 1 findings at or above ``fail_on``; 2 a file did not parse; 3 something unread; 4 a rule crashed.
+
+        Where several hold: 4, then 2, 1, 3.
+        """
         order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
         if self.crashes:
             return 4
+        if any(document.data is None for document in self.documents):
+            return 2
         if any(order.index(found.severity) >= order.index(fail_on) for found in self.findings):
             return 1
         missing = any(skip.incomplete or skip.rule.id in self.required for skip in self.not_checked)

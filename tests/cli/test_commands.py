@@ -67,6 +67,16 @@ def test_usage_errors_exit_2_and_name_what_is_wrong(
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("text", ["", "a: [1,\n", "\tversion: 1\n"])
+def test_a_file_that_does_not_parse_exits_2_with_a_finding(run_line: RunLine, good: Path, text: str) -> None:
+    (good / "eaglecfg.yaml").write_text(text)
+    code, out, err = run_line("validate")
+    assert (code, err) == (2, "")
+    assert "error[EC0" in out
+    assert "--> eaglecfg.yaml:" in out
+    assert "UNREADABLE" in out
+
+
 def test_a_missing_checkpoint_is_incomplete_not_good(run_line: RunLine, good: Path) -> None:
     (good / "draft").rename(good / "elsewhere")
     code, out, _ = run_line("validate")
