@@ -49,8 +49,7 @@ class Boundaries:
 def effective_boundaries(
     facts: EngineFacts, architecture: str, n: int, ids: Sequence[int] | None, *, graphs: bool = True
 ) -> Boundaries | None:
-    """Boundaries that a target of class ``architecture`` with ``n`` layers captures for ``ids`` (None: its
-    default).
+    """Boundaries that ``architecture`` with ``n`` layers captures for ``ids`` (None: its default).
 
     ``graphs``: decode runs in CUDA graphs. None: this version does not register the class, so nothing can be
     said.

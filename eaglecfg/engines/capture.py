@@ -17,8 +17,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The layers marked for capture, in listed order (``shifted``), and what comes of it; fields as in
-    Boundaries."""
+    """The layers marked for capture, in listed order, and what comes of it; fields as in Boundaries."""
 
     shifted: tuple[int, ...]
     captured: tuple[int, ...]
@@ -38,8 +37,7 @@ def offset_of(rule: str, n: int, ids: Sequence[int]) -> int:
 
 
 def third_points(fact: CaptureFact, n: int) -> tuple[int, ...]:
-    """The default boundaries of the class: third points of the depth, shifted for the one class that shifts
-    them too."""
+    """The default boundaries of the class: third points of the depth, which one class shifts too."""
     step = 1 if fact.default == "third_points_plus_one" else 0
     return (2 + step, n // 2 + step, n - 3 + step)
 

@@ -249,8 +249,7 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
 
 
 def _share(part: ExpectedTensor, wiring: Wiring, ranks: int | None, why: str) -> tuple[tuple[Size, ...], str]:
-    """(what one rank holds, why): kv heads are copied rather than split where there are fewer of them than
-    ranks."""
+    """(what one rank holds, why). Fewer kv heads than ranks are copied rather than split."""
     shape: list[Size] = list(part.shape)
     length = part.shape[part.axis]
     kv = part.names[0].split(".")[-2] in ("k_proj", "v_proj")

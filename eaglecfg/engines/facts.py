@@ -81,11 +81,11 @@ class DraftFact:
 
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
-    """All facts of one engine version. ``version`` is the version asked for, ``facts_of`` the one whose facts
-    apply.
+    """All facts of one engine version.
 
-    ``architectures`` are the model classes that the version registers. ``foreign`` are draft class names of
-    other trainers and engines that no version loads, with what to do about each.
+    ``version`` is the version asked for, ``facts_of`` the one whose facts apply. ``architectures`` are the
+    model classes that the version registers. ``foreign`` are draft class names of other trainers and engines
+    that no version loads, with what to do about each.
     """
 
     name: str

@@ -13,11 +13,11 @@ UNREADABLE = "<computed>"
 
 @dataclass(frozen=True, slots=True)
 class FlagFact:
-    """One server flag of this version. ``name`` with underscores; ``type`` is bool, int, float, str, json or
-    list.
+    """One server flag of this version. ``name`` has underscores.
 
-    ``default`` is ``<computed>`` where only running the engine could tell. ``deprecated`` says what to use
-    instead. ``option`` is the command line spelling where it is not the name with hyphens.
+    ``type`` is bool, int, float, str, json or list. ``default`` is ``<computed>`` where only running the
+    engine could tell. ``deprecated`` says what to use instead. ``option`` is the command line spelling where
+    it is not the name with hyphens.
     """
 
     name: str
@@ -45,8 +45,7 @@ class Flags(Mapping[str, FlagFact]):
         return {alias: name for name, row in self._rows.items() for alias in row.get("aliases", ())}
 
     def canonical(self, name: str) -> str:
-        """The field name behind ``name`` as a user may spell it: hyphens or underscores, an alias, leading
-        dashes."""
+        """The field name behind ``name``, which may have hyphens or leading dashes, or be an alias."""
         plain = name.lstrip("-").replace("-", "_")
         return plain if plain in self._rows else self._aliases.get(plain, plain)
 

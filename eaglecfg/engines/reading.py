@@ -30,8 +30,7 @@ class CaptureRequest:
 
 
 def read_request(draft: ModelConfig, *, honours_use_aux: bool) -> CaptureRequest:
-    """The request as the target's side reads it: only ``eagle_config`` of the draft counts, top-level ids do
-    not."""
+    """The request as the target's side reads it: only ``eagle_config`` counts, top-level ids do not."""
     if CONFIG_KEY not in draft.raw:
         reason = f"{draft.file} has no {CONFIG_KEY}"
         if IDS_KEY in draft.raw:
@@ -70,8 +69,10 @@ def _given(ids: Any) -> CaptureRequest:
 
 
 def layer_count(target: ModelConfig, depth: str) -> int | None:
-    """n as the class reads it: from the text config, or (``depth`` ``top``) from the top level where it
-    stands there."""
+    """n as the class reads it.
+
+    ``depth`` ``top``: at the top level where it stands there, else in the text config.
+    """
     if depth == "top":
         found = target.top("num_hidden_layers")
         if found is not None and isinstance(found.value, int) and not isinstance(found.value, bool):

@@ -17,9 +17,9 @@ Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting. ``asked`` is the given value (None: not given), ``runs`` the one that runs (None: off, or
-    not known).
+    """One setting.
 
+    ``asked`` is the given value (None: not given), ``runs`` the one that runs (None: off, or not known).
     ``origin``: ``asked``, as given; ``default``, not given; ``rewritten``, the engine runs another value;
     ``refused``, the engine stops at start; ``ignored``, given without effect; ``unknown``, this version has
     no such flag. ``why`` is one sentence where there is something to say, ``source`` where the fact was read.
@@ -80,8 +80,7 @@ class Resolution:
         )
 
     def overridden(self, config: ModelConfig) -> ModelConfig:
-        """``config`` with ``json_model_override_args`` applied, which the engine does to target and draft
-        alike."""
+        """``config`` with ``json_model_override_args``, which reach target and draft alike."""
         changes = override_args(self.asked("json_model_override_args"))
         return replace(config, raw={**config.raw, **changes}) if changes else config
 
@@ -132,8 +131,10 @@ def resolve(
     *,
     env: Mapping[str, str],
 ) -> Resolution:
-    """Settings of a server started with ``given``. Pure; a config that is None leaves what depends on it not
-    known."""
+    """Settings of a server started with ``given``. Pure.
+
+    A config that is None leaves what depends on it not known.
+    """
     from eaglecfg.engines import resolve_models, resolve_parallel, resolve_speculation
 
     sheet = Draftsheet(facts, {facts.flags.canonical(name): argument for name, argument in given.items()})

@@ -91,8 +91,7 @@ def _context(
 
 
 def derived_context(config: ModelConfig, rule: Mapping[str, Any]) -> tuple[int | None, str]:
-    """(context length as the engine derives it from the config, key it came from), with the rope factor
-    applied."""
+    """(context length as the engine derives it, key it came from), rope factor applied."""
     rope = config.value("rope")
     factor: Any = 1
     if isinstance(rope, dict):
@@ -121,8 +120,10 @@ def _quantization(sheet: Draftsheet) -> None:
 
 
 def whole(value: Any) -> int | None:
-    """``value`` as a whole number, suffixes as the engine reads them (``128k``, ``64Ki``); None for anything
-    else."""
+    """``value`` as a whole number, with suffixes as the engine reads them (``128k``, ``64Ki``).
+
+    None for anything else.
+    """
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

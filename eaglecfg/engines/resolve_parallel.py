@@ -1,5 +1,4 @@
-"""How many ranks share each part of the target and of the draft, and which attention kernel is fixed by the
-flags."""
+"""How many ranks share target and draft, and which attention kernel the flags fix."""
 
 from __future__ import annotations
 

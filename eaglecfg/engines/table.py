@@ -23,11 +23,10 @@ _RANGE = {"since", "until"}
 
 
 def load_facts(name: str, version: str) -> EngineFacts | None:
-    """Facts of ``name`` at ``version``, or those of the nearest older version that was read. None: engine
-    unknown.
+    """Facts of ``name`` at ``version``, or of the nearest older version that was read.
 
-    A version older than all that were read gets the oldest facts; one that is no version number at all
-    (``nightly``) gets the newest. ``standing`` says which it is.
+    None: the engine is not known. A version older than all that were read gets the oldest facts; one that is
+    no version number at all (``nightly``) gets the newest. ``standing`` says which it is.
     """
     if not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
         return None
@@ -55,8 +54,7 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
 
 @cache
 def _read(engine: str, file: str) -> Any:
-    """One fact file, parsed once: a look across all versions would parse it thirty times. Never changed by
-    anyone."""
+    """One fact file, parsed once: a look across all versions would parse it thirty times. Read-only."""
     return read_schema("engines", engine, file)
 
 

@@ -1,5 +1,4 @@
-"""Reads an unpacked SGLang wheel with ``ast``: which model classes it has and how each one captures hidden
-states.
+"""Reads an unpacked SGLang wheel with ``ast``: its model classes and how each captures hidden states.
 
 Maintenance only: nothing of the engine is imported or run, and ``validate`` never comes here.
 """
@@ -28,8 +27,11 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Setter:
-    """The capture setter that an architecture ends up with. ``owner`` is the class that defines it, ``code``
-    its body as normalised by ``ast.unparse``, so that equal code compares equal across versions."""
+    """The capture setter that an architecture ends up with.
+
+    ``owner`` is the class that defines it, ``code`` its text as ``ast.unparse`` writes it, so that equal code
+    compares equal across versions.
+    """
 
     architecture: str
     owner: str
@@ -39,8 +41,7 @@ class Setter:
 
 
 def read_models(package: Path) -> dict[str, Module]:
-    """Every module under ``srt/models`` of the wheel's ``sglang`` folder, by path. Raises OSError,
-    SyntaxError."""
+    """Every module under ``srt/models`` of the ``sglang`` folder, by path. OSError, SyntaxError."""
     modules: dict[str, Module] = {}
     for file in sorted((package / "srt" / "models").rglob("*.py")):
         path = file.relative_to(package).as_posix()
@@ -73,8 +74,10 @@ def read_setters(modules: Mapping[str, Module]) -> dict[str, Setter]:
 def method(
     modules: Mapping[str, Module], path: str, name: str, wanted: str
 ) -> tuple[str, str, ast.FunctionDef] | None:
-    """(path, class, definition) of method ``wanted`` of class ``name`` seen from module ``path``, base
-    classes too."""
+    """(path, class, definition) of method ``wanted`` of class ``name``, base classes too.
+
+    ``path`` is the module that ``name`` is seen from.
+    """
     for owner_path, node in lineage(modules, path, name):
         for item in node.body:
             if isinstance(item, ast.FunctionDef) and item.name == wanted:
@@ -83,8 +86,7 @@ def method(
 
 
 def lineage(modules: Mapping[str, Module], path: str, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
-    """The class and its bases that live under ``srt/models``, depth first, as Python's lookup would meet
-    them."""
+    """The class and its bases under ``srt/models``, depth first, as Python's lookup meets them."""
     yield from _lineage(modules, path, name, frozenset())
 
 

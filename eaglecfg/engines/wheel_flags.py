@@ -113,8 +113,7 @@ def _as_list(value: Any) -> list[Any]:
 def _annotated(
     name: str, item: ast.AnnAssign, source: str, default: Any, constants: Mapping[str, Any]
 ) -> FlagFact | None:
-    """The flag of a field ``name: A[type, Arg(...)]``, None for a plain field or one kept off the command
-    line."""
+    """The flag of a field ``name: A[type, Arg(...)]``; None: plain, or kept off the command line."""
     note = item.annotation
     if not (isinstance(note, ast.Subscript) and isinstance(note.value, ast.Name) and note.value.id == "A"):
         return None
@@ -144,8 +143,7 @@ def _annotated(
 
 
 def _type(node: ast.expr) -> tuple[str, list[Any] | None]:
-    """(kind, choices of a Literal) of an annotation such as ``Optional[Literal["a", "b"]]`` or ``int |
-    None``."""
+    """(kind, choices of a Literal) of an annotation such as ``Optional[Literal["a", "b"]]``."""
     if isinstance(node, ast.BinOp):
         return _type(node.left)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

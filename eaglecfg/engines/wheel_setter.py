@@ -136,8 +136,7 @@ def run_in_wheel(
 
 
 def inner_class(modules: Mapping[str, Module], path: str, name: str) -> tuple[str, str] | None:
-    """(module, class) of what class ``name`` builds as ``self.model``; None where that is no class of its
-    own.
+    """(module, class) of what class ``name`` builds as ``self.model``, None where that is unclear.
 
     Three ways are known: a class named in ``__init__``, one handed to it as ``language_model_cls``, and one
     named by a class attribute.

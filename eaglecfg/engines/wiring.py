@@ -111,8 +111,7 @@ def wiring_of(
     draft: ModelConfig | None,
     resolution: Resolution | None = None,
 ) -> Wiring | None:
-    """How ``facts`` build ``draft``; None where there is no config or its class is no EAGLE-3 draft of this
-    version.
+    """How ``facts`` build ``draft``, None where its class is no EAGLE-3 draft of this version.
 
     ``unwired_reason`` says why. With ``resolution`` the json_model_override_args apply.
     """
@@ -167,8 +166,10 @@ def _lookup(draft: ModelConfig, key: str) -> Any:
 
 
 def owners(draft: ModelConfig, *, needs_key: bool) -> tuple[Owner, Owner]:
-    """(whose head, whose embedding) the draft runs with. ``needs_key``: draft_vocab_size must be there to be
-    null."""
+    """(whose head, whose embedding) the draft runs with.
+
+    ``needs_key``: draft_vocab_size must be there to be null.
+    """
     head: Owner = "own"
     # transformers ties by default in these families only.
     tied = str(draft.value("model_type", "")).startswith(("gemma", "cohere"))
