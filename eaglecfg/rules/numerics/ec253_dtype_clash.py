@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
@@ -17,7 +18,7 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.target is not None
     assert ctx.target.config is not None
     draft, target = ctx.draft.config, ctx.target.config
-    if ctx.argument("dtype") not in (None, "auto"):
+    if ctx.argument("dtype") not in (None, "auto") or _fixed(ctx, target):
         yield NotApplicable()
         return
     assert ctx.resolution is not None
@@ -44,6 +45,16 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         values={"draft_dtype": own, "target_dtype": wanted},
     )
+
+
+def _fixed(ctx: Context, target: ModelConfig) -> bool:
+    """Whether the engine sets one dtype for both models because of the target's class."""
+    assert ctx.engine is not None
+    row = ctx.engine.values.get("dtype_fixed", {}).get(target.architecture)
+    if row is None:
+        return False
+    method, wanted = target.value("quantization"), row.get("quant_method")
+    return wanted is None or (isinstance(method, dict) and method.get("quant_method") == wanted)
 
 
 RULE = Rule(
