@@ -13,7 +13,7 @@ from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import Ledger, read_ledger
 from eaglecfg.tune.opened import Opened, open_study
-from eaglecfg.tune.plan import plan_lines, time_plan
+from eaglecfg.tune.plan import near, plan_lines, time_plan
 from eaglecfg.tune.results import Results, make_results
 
 NOTHING_MEASURED = 1
@@ -148,9 +148,8 @@ def _report(opened: Opened, results: Results) -> None:
     click.echo()
     for sentence in (*results.verdict, *footnotes(results)):
         click.echo("\n".join(_wrapped(sentence)))
-    click.echo(
-        f"\nwritten to {opened.folder / RESULT_MARKDOWN}; every launch is under {opened.folder / 'launches'}"
-    )
+    result, launches = near(opened.folder / RESULT_MARKDOWN), near(opened.folder / "launches")
+    click.echo(f"\nwritten to {result}; every launch is under {launches}")
 
 
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
@@ -168,7 +167,7 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     document = opened.config.document
     path = Path(document.folder) / Path(document.name).name
     if not apply_winner:
-        click.echo(f"\n--apply writes this to {document.name} (saved as {opened.folder / PATCH})")
+        click.echo(f"\n--apply writes this to {document.name} (saved as {near(opened.folder / PATCH)})")
         return
     replace_text(path, patch.text)
     click.echo(f"\n{document.name} is changed")

@@ -70,6 +70,8 @@ def tree(deployment: Deployment) -> dict[str, Any]:
             value = {spelled(f"{section}.{name}")[-1]: item for name, item in given.items()}
         if value not in (None, {}):
             out[section] = value
+    if "draft" not in out and "speculative" not in out:
+        out["speculative"] = OFF
     if out.get("speculative") == OFF:
         out.pop("draft", None)
     return out
@@ -168,11 +170,14 @@ def changed_keys(base: Deployment, other: Deployment) -> tuple[str, ...]:
 
 
 def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) -> str:
-    """A short name made of what ``keys`` of the space are in ``deployment``: ``2 steps, proto LL``."""
+    """A short name: what ``keys`` of the space are in ``deployment``, and what else differs from ``base``."""
     data, before = tree(deployment), tree(base)
-    words = [_shape_words(data)] if any(spelled(key)[0] == "speculative" for key in keys) else []
-    for key in keys:
-        path = spelled(key)
+    searched = any(spelled(key)[0] == "speculative" for key in keys)
+    words = [_shape_words(data)] if searched or _shape_words(data) != _shape_words(before) else []
+    named = [spelled(key) for key in keys]
+    # A key with one choice says nothing, except where it sets an arm apart from the deployment as it stands.
+    fixed = [tuple(key.split(".", 1)) for key in changed_keys(base, deployment)]
+    for path in [*named, *(path for path in fixed if path not in named)]:
         if path[0] == "speculative":
             continue
         new, old = _get(data, path), _get(before, path)

@@ -103,7 +103,8 @@ def open_study(
     search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
     used = tuple(prefix) or tuple(study.launch.prefix)
     described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
-    folder = out or Path(config.document.folder) / STUDIES / Path(shown).stem
+    home = Path(config.document.folder).resolve()
+    folder = out.resolve() if out is not None else home / STUDIES / Path(shown).stem
     return Opened(
         Path(shown).stem,
         document,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from eaglecfg.tune.deadline import launch_seconds
 from eaglecfg.tune.design import Design
@@ -137,8 +138,14 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         out.append(
             ("set aside", f"{history.aside} launches of this record were measured under other conditions")
         )
-    out.append(("record", str(opened.folder)))
+    out.append(("record", near(opened.folder)))
     return out
+
+
+def near(path: Path) -> str:
+    """A path as a user in the current folder would type it."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:

@@ -60,7 +60,7 @@ def make(
 
 @dataclass
 class Simulation:
-    """Drives a design to its end. ``spread`` is one launch's deviation on the log scale, ``drift`` per launch."""
+    """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch."""
 
     design: Design
     truth: Truth

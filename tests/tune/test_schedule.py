@@ -214,3 +214,62 @@ def test_the_claimed_gain_is_the_true_gain() -> None:
             row.against_as_is.ratio - math.exp(by_steps(found.winner) - by_steps(study.design.as_is))
         )
     assert abs(sum(claims) / len(claims)) < 0.01
+
+
+def test_a_space_with_nothing_to_choose_still_measures_the_deployment() -> None:
+    base = {"target": {"checkpoint": "t"}}
+    study = Simulation(make({"speculative": ["off"]}, base=base), flat, random.Random(0))
+    end = study.run()
+    assert end is not None
+    assert [label for label, _, _ in study.sequence] == ["as it stands"] * 3
+    found = make_results(study.design, study.history, end.why)
+    assert found.analysis is None
+    assert [row.role for row in found.rows] == ["as it stands, off"]
+
+
+def test_speculation_off_is_measured_and_named_even_when_it_is_not_searched() -> None:
+    study = simulation({"nccl.proto": ["unset", "LL"], "parallel.tp_size": [2]})
+    study.run()
+    assert {label for label, _, _ in study.sequence} == {
+        "off",
+        "as it stands",
+        "tp_size 2",
+        "proto LL, tp_size 2",
+    }
+
+
+def test_a_deployment_that_its_draft_slows_down_is_told_so() -> None:
+    def slowed(arm: Arm) -> float:
+        return 5.0 if arm.draft_tokens == 1 else 4.5
+
+    study = simulation(STEPS, truth=slowed)
+    study.run()
+    found = make_results(study.design, study.history, "done")
+    assert found.winner is not None
+    assert found.winner.label == "off"
+    assert any("slower than with speculation off: -3" in sentence for sentence in found.verdict)
+
+
+def test_an_unfinished_study_says_how_to_go_on() -> None:
+    study = simulation(STEPS)
+    study.run(3)
+    found = make_results(study.design, study.history, "")
+    assert found.verdict[-1] == "The study is not finished: the same command goes on where it stopped."
+    assert "Too few complete rounds" in found.verdict[0]
+
+
+def test_leaders_in_the_sampling_phase_are_launched_again() -> None:
+    study = simulation(HUGE, profile="overnight", budget={"launches": 70}, truth=by_shape, spread=0.01)
+    study.run()
+    again = [step for step in study.steps if step.phase == "replicate"]
+    assert 5 <= len(again) <= 12
+    assert sum(step.phase == "anchor" for step in study.steps) >= 3
+    assert len(study.steps) <= 70
+
+
+def test_time_kept_for_the_rounds_ends_the_search() -> None:
+    study = simulation(HUGE, profile="short", truth=by_shape)
+    study.run(9)
+    end = study.run(search_over=True)
+    assert end is not None
+    assert [step.phase for step in study.steps[9:]] == ["round"] * (study.design.rounds * 5)
