@@ -25,20 +25,21 @@ def check(ctx: Context) -> Iterator[Item]:
     own, wanted = ctx.resolution.runs("draft.dtype"), ctx.resolution.runs("target.dtype")
     if own is None or wanted is None or own == wanted:
         return
-    spelled = draft.value("dtype")
-    how = (
-        ""
-        if spelled == own
-        else f" ({draft.file} {'has no dtype' if spelled is None else f'says {spelled}'})"
-    )
+    # Where only the draft says what it is, the target is the odd one.
+    odd, sure = (draft, True) if target.value("dtype") is not None else (target, False)
+    goal, has = (wanted, own) if sure else (own, wanted)
+    spelled = odd.value("dtype")
+    how = f"has no dtype, which resolves to {has}" if spelled is None else f"says {spelled}"
+    if spelled not in (None, has):
+        how += f", which resolves to {has}"
     yield Finding(
-        f"the draft must run in {wanted} like the target, but resolves to {own}{how}",
-        path=ctx.where("draft", "checkpoint"),
+        f"target and draft must run in one dtype, {goal}, but {odd.file} {how}",
+        path=ctx.where("draft" if sure else "target", "checkpoint"),
         # A target without the key may get its dtype from a class that is not known here.
-        severity=None if target.value("dtype") is not None else Severity.WARNING,
+        severity=None if sure else Severity.WARNING,
         why="captured states reach fc as they are: mat1 and mat2 differ in dtype at the first request",
-        help=f'set server.dtype to {wanted}, which casts both models, or write "dtype": "{wanted}" into '
-        f"{draft.file}",
+        help=f'set server.dtype to {goal}, which casts both models, or write "dtype": "{goal}" into '
+        f'{odd.file}',
         evidence=(
             config_line(draft, "dtype", f"runs in {own}"),
             config_line(target, "dtype", f"runs in {wanted}"),

@@ -19,7 +19,7 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.target.config is not None
     target = ctx.target.config
     width, hidden = target.integer("hidden_size"), draft.integer("hidden_size")
-    if fact is None or width is None or hidden is None:
+    if fact is None or not width or not hidden:
         yield NotApplicable()
         return
     named = draft.find("target_hidden_size")
