@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
@@ -11,6 +12,11 @@ import click
 
 from eaglecfg import __version__
 from eaglecfg.errors import EaglecfgError
+
+# Both for the start-up time, which a pre-deploy check pays at every call: collecting garbage while modules load
+# finds none, and looking for pydantic plug-ins reads the metadata of every installed package.
+gc.set_threshold(50_000)
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
     "validate": "Check eaglecfg.yaml and study files against the checkpoints and the engine.",

@@ -22,6 +22,7 @@ _CAPTURE_DEFAULTS = {
 _RANGE = {"since", "until"}
 
 
+@cache
 def load_facts(name: str, version: str) -> EngineFacts | None:
     """Facts of ``name`` at ``version``, or of the nearest older version that was read.
 

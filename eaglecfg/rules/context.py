@@ -110,7 +110,7 @@ def deployment_context(
     target = checkpoints.get(base, model.target.checkpoint, "target")
     draft = checkpoints.get(base, model.draft.checkpoint, "draft") if model.draft is not None else None
     engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
-    given = dict(arguments(model))
+    given = dict(arguments(model, engine))
     record = draft.training if draft is not None else None
     training, problem = read_training(record) if record is not None else (None, "")
     resolution = boundaries = None

@@ -12,7 +12,8 @@ from pydantic_core import PydanticCustomError
 class StrictModel(BaseModel):
     """Frozen, strict about types, and refuses unknown keys."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    # Built on first use: what is only a part of another model is then never built for itself.
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 TEXT: JsonDict = {"x-source-text": True}
