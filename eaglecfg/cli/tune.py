@@ -55,9 +55,9 @@ def command(
     """
     prefix = _split(launch_prefix)
     opened = open_study(Path(study), shown=study, out=out, launch_anyway=launch_anyway, prefix=prefix)
+    _require_extra()
     if dry_run:
         return _dry_run(opened)
-    _require_extra()
     return _run(opened, apply_winner)
 
 

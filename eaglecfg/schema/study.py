@@ -49,7 +49,9 @@ class Range(StrictModel):
 
     low: int | float = Field(description="Smallest value.")
     high: int | float = Field(description="Largest value, inclusive.")
-    step: int | float | None = Field(default=None, description="Distance between values.")
+    step: int | float | None = Field(
+        default=None, description="Distance between values; with log the factor between them, 2 unless given."
+    )
     log: bool = Field(default=False, description="Search on a logarithmic scale.")
 
 

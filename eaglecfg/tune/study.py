@@ -100,6 +100,7 @@ class StudyRun:
             self.tell("note", {"text": self.ledger.note})
         self._end_orphans()
         self._recall_outputs()
+        self._say_what_changed()
         self._write("session", **self._session())
         since = self.history.last_number
         chosen: tuple[str, ...] = ()
@@ -154,6 +155,15 @@ class StudyRun:
             "host": platform.node(),
             "pid": os.getpid(),
         }
+
+    def _say_what_changed(self) -> None:
+        """Launches under other conditions stay in the record but do not count: say which key did that."""
+        sessions = self.ledger.of_kind("session")
+        if not sessions or sessions[-1].data["conditions"] == self.opened.conditions:
+            return
+        before, now = sessions[-1].data["described"], self.opened.described
+        keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        self.tell("note", {"text": f"earlier launches are set aside: {', '.join(keys)} changed since"})
 
     def _reject(self, step: Rejected) -> None:
         self._write(

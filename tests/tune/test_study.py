@@ -272,7 +272,9 @@ def test_launches_under_other_conditions_are_set_aside(
     folder.study(steps=[4], tokens=20)
     capsys.readouterr()
     assert run(folder.arguments) == 0
-    assert "6 launches of this record were measured under other conditions" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "6 launches of this record were measured under other conditions" in out
+    assert "note: earlier launches are set aside: measurement changed since" in out
     assert len(folder.finished()) == 12
 
 
