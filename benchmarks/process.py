@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,27 +15,36 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Wall time in seconds, peak resident memory in MiB, exit code, standard output and error together."""
+    """Wall and processor time in seconds, peak memory in MiB, exit code, standard output and error."""
 
     seconds: float
+    cpu: float
     peak_mib: float
     code: int
     output: str
 
 
+WRAPPER = """\
+import json, os, subprocess, sys, time
+started = time.perf_counter()
+with subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    output = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+cpu = usage.ru_utime + usage.ru_stime
+text = output.decode("utf-8", "replace")
+print(json.dumps([seconds, cpu, usage.ru_maxrss / 1024, process.returncode, text]))
+"""
+"""Starts the command from a small process, because a process inherits the peak memory of who started it."""
+
+
 def run(command: Sequence[str], folder: Path) -> Run:
     """Run ``command`` in ``folder``; this repository's package comes first on the import path."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
-    started = time.perf_counter()
-    with subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)  # the only call that tells one child's peak memory
-        seconds = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-    return Run(seconds, usage.ru_maxrss / 1024, process.returncode, output)
+    wrapped = [sys.executable, "-I", "-S", "-c", WRAPPER, *command]
+    done = subprocess.run(wrapped, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True)
+    return Run(*json.loads(done.stdout))
 
 
 def median(runs: Sequence[Run]) -> Run:

@@ -21,7 +21,8 @@ PROBE = """\
 import sys
 from eaglecfg.cli.main import main
 try:
-    main(["validate", "eaglecfg.yaml"])
+    sys.argv = ["eaglecfg", "validate", "eaglecfg.yaml"]
+    main()
 except SystemExit:
     pass
 print("loaded:", *(name for name in {heavy!r} if name in sys.modules))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from eaglecfg.checkpoint.facts import FileProblem
 from eaglecfg.checkpoint.fault import FileFault, legible, listed
-from eaglecfg.checkpoint.limits import MAX_FILES, MAX_INDEX_BYTES, MAX_TENSORS
+from eaglecfg.checkpoint.limits import MAX_FILES, MAX_INDEX_BYTES, MAX_REPEATED, MAX_TENSORS
 from eaglecfg.checkpoint.regular import read_small
 from eaglecfg.checkpoint.strictjson import JsonFault, decode, kind_of, loads, refuse_half_characters
 
@@ -104,8 +105,9 @@ def _twice(text: str, weight_map: Mapping[str, str], shown: str) -> list[FilePro
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
-        if len(out) != len(pairs):
-            repeated.extend((key, str(value)) for key, value in pairs if out[key] is not value)
+        if len(out) != len(pairs) and len(repeated) < MAX_REPEATED:
+            others = ((key, str(value)) for key, value in pairs if out[key] is not value)
+            repeated.extend(islice(others, MAX_REPEATED))
         return out
 
     loads(text, object_pairs_hook=build)

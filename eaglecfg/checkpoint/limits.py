@@ -27,8 +27,14 @@ FORMAT_HEADER_BYTES = 100_000_000
 MAX_HEADER_BYTES_TOTAL = 64_000_000
 """All headers of one checkpoint together: 600,000 tensors of ordinary names."""
 
+MAX_REPEATED = 20
+"""Keys written twice that are told apart in one file; a file that has more was made for that."""
+
 MAX_TENSORS = 500_000
 """Tensors of one checkpoint. The largest mixtures of experts, with separate scales, have about 210,000."""
+
+MAX_DRAFT_TENSORS = 50_000
+"""Tensors of one draft. A dense layer has 15, one with 256 experts about 800, and rules look at all."""
 
 MAX_FILES = 5_000
 """Files that one index names. Checkpoints of a terabyte have 200 to 300."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from eaglecfg.checkpoint.dtypes import BITS
 from eaglecfg.checkpoint.facts import FileProblem
 from eaglecfg.checkpoint.fault import legible, listed
 from eaglecfg.checkpoint.header import RawHeader
-from eaglecfg.checkpoint.limits import MAX_RANK, MAX_TENSORS
+from eaglecfg.checkpoint.limits import MAX_RANK, MAX_REPEATED, MAX_TENSORS
 from eaglecfg.checkpoint.strictjson import JsonFault, decode, kind_of, loads, refuse_half_characters
 
 METADATA = "__metadata__"
@@ -51,8 +52,12 @@ def parse_header(raw: RawHeader, shown: str) -> Header:
     """Check everything that the format demands. Never raises: what is wrong is in ``problems``."""
     header = Header(shown, raw.start)
     try:
-        top = _parse(raw.data, header)
+        top, text = _parse(raw.data, header)
         header.entries = _entries(top, header)
+        doubtful = "\\" in text or text.count('"') != _quotes(top)
+        del top  # as large as what a second look at the text may need
+        if doubtful:
+            _judge_repeated(_all_repeated(text), header)
         _check_layout(header, raw.size)
     except _Malformed as fault:
         header.entries = {}
@@ -69,8 +74,8 @@ class _Malformed(Exception):
         self.message, self.key, self.text, self.kind = message, key, text, kind
 
 
-def _parse(data: bytes, header: Header) -> dict[str, Any]:
-    """The top-level object. Raises _Malformed."""
+def _parse(data: bytes, header: Header) -> tuple[dict[str, Any], str]:
+    """The top-level object, and the text that it was read from. Raises _Malformed."""
     _bound(data)
     if not data.startswith(b"{"):
         stripped = data.lstrip(b" \t\r\n")
@@ -88,9 +93,7 @@ def _parse(data: bytes, header: Header) -> dict[str, Any]:
         raise _Malformed(f"has a header that {fault.message}", fault.place) from None
     if not isinstance(top, dict):
         raise _Malformed(f"has a header that is {kind_of(top)}, not an object", "byte 8")
-    if "\\" in text or text.count('"') != _quotes(top):
-        _judge_repeated(_all_repeated(text), header)
-    return top
+    return top, text
 
 
 def _quotes(top: Mapping[str, Any]) -> int:
@@ -110,8 +113,8 @@ def _all_repeated(text: str) -> list[tuple[str, str]]:
 
     def build(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
-        if len(out) != len(pairs):
-            repeated.extend(_repeated(pairs))
+        if len(out) != len(pairs) and len(repeated) < MAX_REPEATED:
+            repeated.extend(islice(_repeated(pairs), MAX_REPEATED))
         return out
 
     loads(text, object_pairs_hook=build)
@@ -119,8 +122,12 @@ def _all_repeated(text: str) -> list[tuple[str, str]]:
 
 
 def _bound(data: bytes) -> None:
-    """Refuse headers that are cheap to write and dear to parse, before they are parsed."""
-    if data.count(b'"') > 10 * MAX_TENSORS or data.count(b"[") + data.count(b"{") > 3 * MAX_TENSORS:
+    """Refuse headers that are cheap to write and dear to parse, before they are parsed.
+
+    A tensor needs five texts, three brackets and, of up to five dimensions, eight commas.
+    """
+    texts, brackets = data.count(b'"') // 2, data.count(b"[") + data.count(b"{")
+    if texts > 5 * MAX_TENSORS or brackets > 3 * MAX_TENSORS or data.count(b",") > 8 * MAX_TENSORS:
         raise _Malformed(f"has a header with more parts than {MAX_TENSORS:,} tensors need")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -13,7 +14,6 @@ from eaglecfg.checkpoint.index import Index
 from eaglecfg.checkpoint.limits import (
     MAX_HEADER_BYTES,
     MAX_HEADER_BYTES_TOTAL,
-    MAX_TENSORS,
     READ_THREADS,
     THREADS_FROM,
 )
@@ -49,9 +49,10 @@ def stat_all(shards: Shards, files: Sequence[str], index: Index | None) -> None:
     def size(file: str) -> int:
         return stat_file(shards.path(file), shards.shown_path(file)).st_size
 
+    counts = Counter(index.weight_map.values()) if index is not None else Counter[str]()
     for file, outcome in zip(files, _each(size, files), strict=True):
         if isinstance(outcome, FileFault):
-            shards.problems.append(_missing(shards, outcome.problem, file, index))
+            shards.problems.append(_missing(shards, outcome.problem, file, index, counts[file]))
         else:
             shards.sizes[file] = outcome
             if outcome == 0:
@@ -63,10 +64,9 @@ def stat_all(shards: Shards, files: Sequence[str], index: Index | None) -> None:
                 )
 
 
-def _missing(shards: Shards, problem: FileProblem, file: str, index: Index | None) -> FileProblem:
+def _missing(shards: Shards, problem: FileProblem, file: str, index: Index | None, count: int) -> FileProblem:
     if problem.kind != "missing-file" or index is None:
         return problem
-    count = sum(mapped == file for mapped in index.weight_map.values())
     tensors = f"{count:,} tensor" + "s" * (count != 1)
     if "symlink" in problem.message:
         message = problem.message
@@ -76,9 +76,9 @@ def _missing(shards: Shards, problem: FileProblem, file: str, index: Index | Non
     return FileProblem("missing-shard", shards.shown_path(file), message, help, True, legible(file), "absent")
 
 
-def open_all(shards: Shards, files: Sequence[str]) -> None:
-    """Read and check the headers of ``files``, within the bounds for one checkpoint."""
-    budget, tensors = MAX_HEADER_BYTES_TOTAL, MAX_TENSORS
+def open_all(shards: Shards, files: Sequence[str], most: int) -> None:
+    """Read and check the headers of ``files``, of at most ``most`` tensors and MAX_HEADER_BYTES_TOTAL."""
+    budget, tensors = MAX_HEADER_BYTES_TOTAL, most
 
     def peek(file: str) -> Peek:
         return peek_header(shards.path(file), shards.shown_path(file))
@@ -99,7 +99,7 @@ def open_all(shards: Shards, files: Sequence[str]) -> None:
             budget -= len(raw.data)
             tensors -= len(header.entries)
             if tensors < 0:
-                message = f"{shards.shown} holds more than {MAX_TENSORS:,} tensors; the rest is not read"
+                message = f"{shards.shown} holds more than {most:,} tensors; the rest is not read"
                 shards.problems.append(FileProblem("not-supported", shards.shown, message, "", True))
                 return
             shards.headers[file] = header

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from eaglecfg.checkpoint.limits import MAX_DEPTH
+from eaglecfg.checkpoint.limits import MAX_DEPTH, MAX_REPEATED
 
 
 class JsonFault(ValueError):
@@ -41,7 +41,7 @@ def parse_object(data: bytes) -> tuple[dict[str, Any], tuple[Repeated, ...], str
         if len(out) != len(pairs):
             first: dict[str, Any] = {}
             for key, value in pairs:
-                if key in first:
+                if key in first and len(repeated) < MAX_REPEATED:
                     repeated.append(Repeated(key, first[key], value))
                 first.setdefault(key, value)
         return out

@@ -9,7 +9,7 @@ from eaglecfg.checkpoint.facts import FileProblem, TensorFact, VocabularyMap
 from eaglecfg.checkpoint.fault import FileFault, legible, listed
 from eaglecfg.checkpoint.index import BIN_INDEX, SAFETENSORS_INDEX, Index, plain, read_index
 from eaglecfg.checkpoint.layout import SINGLE, layout_problems
-from eaglecfg.checkpoint.limits import MAX_OPENED
+from eaglecfg.checkpoint.limits import MAX_DRAFT_TENSORS, MAX_OPENED, MAX_TENSORS
 from eaglecfg.checkpoint.sharded import (
     Shards,
     compare_total,
@@ -90,8 +90,9 @@ def _read_safetensors(
     if index is not None and not everything and not _too_small(shards, index):
         wanted_files = {index.weight_map[name] for name in wanted(index.weight_map, layers)}
         to_open = [file for file in to_open if file in wanted_files][:MAX_OPENED]
-    open_all(shards, to_open)
-    out.tensors = opened_tensors(shards)
+    open_all(shards, to_open, MAX_DRAFT_TENSORS if maps else MAX_TENSORS)
+    opened = opened_tensors(shards)
+    out.tensors = dict(opened) if maps else opened  # rules look at every tensor of a draft, again and again
     names = set(out.tensors)
     if index is not None:
         names |= _only_in_index(shards, index)
