@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import click
 
 from eaglecfg.cli.output import color_option, traceback_option, write
 from eaglecfg.report.styled import Part, line
 from eaglecfg.rules.examples import read_docs
+from eaglecfg.rules.model import Rule
 from eaglecfg.rules.registry import chosen
 
 
 @click.command("rules")
 @click.argument("select", nargs=-1, metavar="[RULE]...")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json", "markdown"]),
+    default="text",
+    show_default=True,
+    help="How to print them; markdown is the page docs/rules.md, with every example run.",
+)
 @color_option
 @traceback_option
 def command(select: tuple[str, ...], form: str, color: str) -> int:
@@ -36,6 +45,9 @@ def command(select: tuple[str, ...], form: str, color: str) -> int:
         ]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
+    if form == "markdown":
+        click.echo(_page(rules), nl=False)
+        return 0
     slug = max(len(rule.slug) for rule in rules)
     out = [
         line(
@@ -48,3 +60,17 @@ def command(select: tuple[str, ...], form: str, color: str) -> int:
     ]
     write(out, color)
     return 0
+
+
+def _page(rules: Sequence[Rule]) -> str:
+    """The rules as one page of Markdown; every example in it is checked on the way."""
+    from eaglecfg.report.catalogue import Entry, render
+    from eaglecfg.rules.example_runs import base_pair, run_example
+    from eaglecfg.rules.survey import read_survey
+
+    entries = []
+    for rule in rules:
+        docs = read_docs(rule)
+        fails, passes = (run_example(rule, group[0]) for group in (docs.failing, docs.passing))
+        entries.append(Entry(rule, docs, fails, passes))
+    return render(entries, base_pair(), read_survey())
