@@ -92,7 +92,8 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _dry_run(opened: Opened) -> int:
-    from eaglecfg.tune.study import LEDGER, server_command
+    from eaglecfg.tune.server_command import server_command
+    from eaglecfg.tune.study import LEDGER
 
     history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
     _print_plan(opened, history)

@@ -10,11 +10,12 @@ from typing import Any, Protocol, Self
 
 import click
 
+from eaglecfg.tune.conclusion import percent
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.plan import duration, make_plan
-from eaglecfg.tune.results import percent
-from eaglecfg.tune.schedule import Wanted, best_so_far
+from eaglecfg.tune.ranking import best_so_far
+from eaglecfg.tune.schedule import Wanted
 
 PHASES = {"search": "search", "anchor": "baseline again", "replicate": "leader again"}
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from eaglecfg.engines.arguments import arguments
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, label_of, spelled
+from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, spelled
+from eaglecfg.tune.label import label_of
 from eaglecfg.tune.limits import broken_limits
 from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import mean

@@ -12,7 +12,7 @@ from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
-from eaglecfg.tune.schedule import spread_of
+from eaglecfg.tune.ranking import spread_of
 from eaglecfg.tune.statistics import resolvable, rounds_for
 
 FIRST_START_S = 100.0

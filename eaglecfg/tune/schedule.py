@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design
@@ -21,11 +20,8 @@ from eaglecfg.tune.history import (
     Launch,
 )
 from eaglecfg.tune.profiles import ANCHOR_EVERY
-from eaglecfg.tune.statistics import launch_spread, shrunken
+from eaglecfg.tune.ranking import arm_of, doubles, finalists, ranking
 from eaglecfg.tune.suggest import Told, suggestions
-
-ASSUMED_SPREAD = 0.02
-"""Standard deviation of one launch, as a share of its speed, until repeated launches have been seen."""
 
 LEADERS = 5
 """Replicates go to the least launched of this many leaders."""
@@ -113,18 +109,6 @@ def _trouble(design: Design, history: History, since: int) -> str:
     return ""
 
 
-def arm_of(design: Design, history: History, key: str) -> Arm | None:
-    """The arm with this key: of the design, or made again from what the ledger says of it."""
-    for arm in (*design.baselines, *design.arms):
-        if arm.key == key:
-            return arm
-    known = history.arms.get(key)
-    if known is None:
-        return None
-    arm = design.space.arm(known["values"])
-    return arm if arm.key == key else None
-
-
 def _steps(history: History) -> list[Launch]:
     """Settled launches of the search."""
     return [item for item in history.settled() if item.phase != ROUND]
@@ -195,37 +179,6 @@ def told_of(design: Design, history: History) -> list[Told]:
     return out
 
 
-def scores(history: History, *phases: str) -> dict[str, list[float]]:
-    """Scores of good launches by what ran."""
-    out: dict[str, list[float]] = {}
-    for item in history.launches:
-        if item.ok and (not phases or item.phase in phases):
-            out.setdefault(item.ran, []).append(item.score)
-    return out
-
-
-def spread_of(history: History) -> tuple[float, bool]:
-    """Standard deviation of one launch, and whether it was seen in this study rather than assumed."""
-    seen = launch_spread(scores(history))
-    if seen is None or seen[1] < 2:
-        return ASSUMED_SPREAD, False
-    return seen[0], True
-
-
-def ranking(history: History, *phases: str) -> list[str]:
-    """Arms by shrunken mean, best first; those that broke a limit in most launches or failed are left
-    out."""
-    values = shrunken(scores(history, *phases), spread_of(history)[0])
-    return [arm for arm in sorted(values, key=lambda arm: -values[arm]) if usable(history, arm)]
-
-
-def usable(history: History, arm: str) -> bool:
-    """Whether an arm may win: no failure of its own, limits kept in at least half of its launches."""
-    good = history.of(arm)
-    broken = sum(bool(item.limits) for item in good)
-    return arm not in history.condemned() and bool(good) and broken * 2 <= len(good)
-
-
 def _leader(design: Design, history: History) -> Arm | None:
     best = ranking(history)[:LEADERS]
     counts = {arm: len(history.of(arm)) for arm in best}
@@ -236,70 +189,14 @@ def _leader(design: Design, history: History) -> Arm | None:
     return None
 
 
-def finalists(design: Design, history: History) -> tuple[Arm, ...]:
-    """The arms of the rounds: all in mode rounds, else both baselines and the best of the search."""
-    if design.mode == "rounds":
-        return design.arms
-    fixed = {arm.key for arm in design.baselines}
-    # What happens in the rounds must not change who is in them.
-    searched = replace(history, launches=tuple(item for item in history.launches if item.phase != ROUND))
-    best = [key for key in ranking(searched) if key not in fixed]
-    found = [arm for key in best if (arm := arm_of(design, history, key)) is not None]
-    return (*design.baselines, *found[: design.profile.finalists])
-
-
 def _round(design: Design, history: History, arms: Sequence[Arm]) -> Step:
     """The first open cell; every second round runs backwards, so that a slow drift cancels."""
-    condemned, doubles = history.condemned(), _doubles(arms, history.aliases())
+    condemned, twice = history.condemned(), doubles(arms, history.aliases())
     done = {(item.round, item.arm) for item in history.settled() if item.phase == ROUND}
     for number in range(design.rounds):
         for arm in arms if number % 2 == 0 else reversed(arms):
-            if arm.key in condemned or (arm.key in doubles and number > 0):
+            if arm.key in condemned or (arm.key in twice and number > 0):
                 continue
             if (number, arm.key) not in done:
                 return Wanted(arm, ROUND, number)
     return Finished("every planned launch is done")
-
-
-def _doubles(arms: Sequence[Arm], aliases: Mapping[str, str]) -> set[str]:
-    """Arms that the server turns into another of ``arms``: launched again, they would measure it twice."""
-    taken = {arm.key for arm in arms if arm.key not in aliases}
-    doubles: set[str] = set()
-    for arm in arms:
-        if arm.key in aliases:
-            if aliases[arm.key] in taken:
-                doubles.add(arm.key)
-            taken.add(aliases[arm.key])
-    return doubles
-
-
-def complete_rounds(design: Design, history: History) -> Mapping[str, list[float]]:
-    """Scores by what ran, over the rounds in which every arm that has not failed has a launch."""
-    condemned, aliases = history.condemned(), history.aliases()
-    cells: dict[str, dict[int, float]] = {}
-    for item in history.launches:
-        if item.ok and item.phase == ROUND and item.arm not in condemned:
-            own = cells.setdefault(item.ran, {})
-            if item.arm == item.ran or item.round not in own:
-                own[item.round] = item.score
-    wanted = [arm.key for arm in finalists(design, history) if arm.key not in condemned]
-    order = list(dict.fromkeys(aliases.get(key, key) for key in wanted))
-    if not order or not set(order) <= set(cells):
-        return {}
-    full = sorted(set.intersection(*(set(cells[key]) for key in order)))
-    return {key: [cells[key][number] for number in full] for key in order}
-
-
-def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
-    """Label of the leading setting and its factor over the baseline, both shrunken; None before two arms."""
-    baseline = design.baseline
-    if baseline is None:
-        return None
-    values = shrunken(scores(history), spread_of(history)[0])
-    base = history.aliases().get(baseline.key, baseline.key)
-    order = [key for key in ranking(history) if key in values]
-    if base not in values or not order or len(values) < 2:
-        return None
-    arm = arm_of(design, history, order[0])
-    label = arm.label if arm is not None else str(history.arms[order[0]]["label"])
-    return label, math.exp(values[order[0]] - values[base])

@@ -12,7 +12,8 @@ from eaglecfg.errors import UsageError
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, show_path
-from eaglecfg.tune.arm import OFF, SECTIONS, UNSET, Arm, apply, arm_key, changed_keys, label_of, spelled
+from eaglecfg.tune.arm import OFF, SECTIONS, UNSET, Arm, apply, arm_key, changed_keys, spelled
+from eaglecfg.tune.label import label_of
 
 RANGE_KEYS = frozenset(("low", "high", "step", "log"))
 STOPS = 17

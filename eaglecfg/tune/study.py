@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg import __version__
-from eaglecfg.engines.command import environment, launch_arguments
-from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.deadline import Deadline
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
@@ -24,8 +22,10 @@ from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.orphans import end_orphans
+from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
-from eaglecfg.tune.schedule import Finished, Rejected, Wanted, finalists, next_step
+from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
+from eaglecfg.tune.server_command import server_command
 from eaglecfg.tune.tables import write_results
 from eaglecfg.tune.trial import LaunchRecord, LaunchResult, Limits, Prompt, ServerCommand
 
@@ -295,30 +295,3 @@ def keep_out_of_git(folder: Path) -> None:
             ignore = parent / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n", encoding="utf-8")
-
-
-def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
-    """The command that launches ``deployment``: the study's prefix, the deployment's flags, the study's
-    own."""
-    placed = _placed(deployment, opened.base_folder)
-    launch = opened.study.launch
-    return ServerCommand(
-        argv=(*opened.prefix, *launch_arguments(placed, opened.facts), *launch.flags),
-        env={**environment(placed), **launch.env},
-        stop="group" if launch.stop == "group" else tuple(launch.stop),
-    )
-
-
-def _placed(deployment: Deployment, folder: Path) -> Deployment:
-    """The deployment with checkpoint folders made absolute; hub ids stay as they are."""
-
-    def place(spelled: str) -> str:
-        path = (folder / Path(spelled).expanduser()).resolve()
-        return str(path) if path.exists() else spelled
-
-    target = deployment.target.model_copy(update={"checkpoint": place(deployment.target.checkpoint)})
-    update: dict[str, Any] = {"target": target}
-    if deployment.draft is not None:
-        checkpoint = place(deployment.draft.checkpoint)
-        update["draft"] = deployment.draft.model_copy(update={"checkpoint": checkpoint})
-    return deployment.model_copy(update=update)

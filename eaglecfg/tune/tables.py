@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.tune.results import Gain, Results, Row, interval, percent
+from eaglecfg.tune.conclusion import interval, percent
+from eaglecfg.tune.results import Gain, Results, Row
 
 RESULT_JSON = "result.json"
 RESULT_MARKDOWN = "result.md"

@@ -1,0 +1,98 @@
+"""The verdict of a study in sentences, the first of which answers the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.statistics import MARGIN, Analysis, Comparison
+
+if TYPE_CHECKING:
+    from eaglecfg.tune.results import Row
+
+
+def percent(ratio: float) -> str:
+    """A factor as a signed change: 1.125 is +12.5 %."""
+    return f"{(ratio - 1) * 100:+.1f} %"
+
+
+def interval(low: float, high: float) -> str:
+    """Two factors as a signed interval."""
+    return f"{percent(low)[:-2]} to {percent(high)}"
+
+
+def conclude(
+    as_is: str | None,
+    rows: Sequence[Row],
+    analysis: Analysis | None,
+    winner: Arm | None,
+    finished: str,
+) -> tuple[str, ...]:
+    """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off."""
+    out: list[str] = []
+    measured = [row for row in rows if row.launches]
+    if not measured:
+        return ("No setting could be measured.",)
+    stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
+    named = "the deployment as it stands" if stands else "speculation off"
+    by_key = {row.arm: row for row in rows}
+    if analysis is None:
+        out.append(f"Too few complete rounds to compare settings with {named}: at least two are needed.")
+    elif winner is None:
+        out.append(_no_winner(analysis, by_key, named))
+    else:
+        out.append(_winner_words(analysis, by_key, winner, named))
+        best = by_key[analysis.best]
+        if analysis.best != winner.key:
+            ahead = _against(analysis, winner)
+            why = f"that is within the margin of {MARGIN:.0%}, and {winner.label} is simpler"
+            if ahead > 1 + MARGIN:
+                why = "but it breaks a limit of the objective, or is not shown to beat the baseline"
+            out.append(f"{best.label} was measured {percent(ahead)[1:]} faster still; {why}.")
+    if analysis is not None and len(analysis.ties) > 1:
+        tied = ", ".join(by_key[key].label for key in analysis.ties)
+        out.append(f"Within 2 % of the best, as far as these launches can tell: {tied}.")
+    out += _off_words(by_key.get(as_is or ""))
+    if not finished:
+        out.append("The study is not finished: the same command goes on where it stopped.")
+    return tuple(out)
+
+
+def _against(analysis: Analysis, winner: Arm) -> float:
+    """The factor of the best over the winner."""
+    ratios = {item.arm: item.ratio for item in analysis.comparisons} | {analysis.baseline: 1.0}
+    return ratios[analysis.best] / ratios[winner.key]
+
+
+def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str:
+    best: Comparison = analysis.comparisons[0]
+    return (
+        f"No setting beats {named}: the nearest, {by_key[best.arm].label}, came to {percent(best.ratio)} "
+        f"(95 % interval {interval(best.low, best.high)})."
+    )
+
+
+def _winner_words(analysis: Analysis, by_key: Mapping[str, Row], winner: Arm, named: str) -> str:
+    found = next(item for item in analysis.comparisons if item.arm == winner.key)
+    row = by_key[winner.key]
+    words = (
+        f"{row.label} beats {named} by {percent(found.ratio)[1:]} "
+        f"(95 % interval {interval(found.low, found.high)}, {analysis.rounds} launches each)"
+    )
+    off = row.against_off
+    if off is not None and named != "speculation off":
+        span = f" ({interval(off.low, off.high)})" if off.low is not None and off.high is not None else ""
+        words += f", and is {percent(off.ratio)} against speculation off{span}"
+    return words + "."
+
+
+def _off_words(as_it_stands: Row | None) -> list[str]:
+    """The fault that started this project: a deployment that would be faster without its draft."""
+    gain = as_it_stands.against_off if as_it_stands is not None else None
+    if gain is None or gain.high is None or gain.low is None or gain.high >= 1.0:
+        return []
+    return [
+        f"As it stands the deployment is slower than with speculation off: {percent(gain.ratio)} "
+        f"({interval(gain.low, gain.high)}); eaglecfg validate and trace look for the reason."
+    ]
