@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from eaglecfg.checkpoint.facts import FileProblem
 from eaglecfg.checkpoint.fault import FileFault
@@ -12,8 +12,7 @@ from eaglecfg.checkpoint.regular import LFS, opened, pointer, read_range
 LENGTH_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class RawHeader:
+class RawHeader(NamedTuple):
     """Bytes of the JSON header and the size of the whole file in bytes."""
 
     data: bytes
@@ -25,8 +24,7 @@ class RawHeader:
         return LENGTH_BYTES + len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
-class Peek:
+class Peek(NamedTuple):
     """The first FIRST_READ bytes of a file and its size: the whole header of nearly every file."""
 
     first: bytes

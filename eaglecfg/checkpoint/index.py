@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from eaglecfg.checkpoint.facts import FileProblem
 from eaglecfg.checkpoint.fault import FileFault, legible, listed
@@ -17,8 +16,7 @@ SAFETENSORS_INDEX = "model.safetensors.index.json"
 BIN_INDEX = "pytorch_model.bin.index.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(NamedTuple):
     """``weight_map`` is tensor name to file name, ``total_size`` in bytes where the file gives it."""
 
     shown: str

@@ -10,7 +10,7 @@ from eaglecfg.checkpoint.fault import legible, listed
 from eaglecfg.checkpoint.index import Index
 
 SINGLE = "model.safetensors"
-NUMBERED = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.safetensors", re.DOTALL)
+NUMBERED = r"(?s:(.*))-(\d{5})-of-(\d{5})\.safetensors"
 MOST_NUMBERS = 10_000
 """Files of one numbered set that are looked for; the largest sets have a few hundred."""
 
@@ -29,7 +29,7 @@ def missing_numbers(files: Iterable[str]) -> Mapping[str, list[str]]:
     """Of files named ``x-00001-of-0000N.safetensors``: pattern of the set -> names that are not there."""
     have: dict[tuple[str, int], set[int]] = {}
     for file in files:
-        match = NUMBERED.fullmatch(file)
+        match = re.fullmatch(NUMBERED, file)
         if match:
             have.setdefault((match[1], int(match[3])), set()).add(int(match[2]))
     out: dict[str, list[str]] = {}
@@ -48,7 +48,7 @@ def _lacks(shown: str, pattern: str, absent: list[str]) -> FileProblem:
 
 
 def _several(shown: str, loaded: list[str]) -> list[FileProblem]:
-    matches = [NUMBERED.fullmatch(name) for name in loaded]
+    matches = [re.fullmatch(NUMBERED, name) for name in loaded]
     if len(loaded) < 2 or (all(matches) and len({(m[1], m[3]) for m in matches if m}) == 1):
         return []
     message = f"{shown} has no index and holds {listed(loaded)}; SGLang loads all of them"

@@ -29,7 +29,7 @@ from eaglecfg.checkpoint.weights import Weights, read_weights
 Role = Literal["target", "draft"]
 HUB = "hub id"
 """``FileProblem.key`` of a checkpoint that is named by a hub id."""
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+HUB_ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 
 
 def read_checkpoint(base: Path, spelled: str, *, role: Role, deep: bool = False) -> CheckpointFacts:
@@ -123,7 +123,7 @@ def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FilePr
 
 def _not_here(base: Path, spelled: str, shown: str) -> FileProblem:
     first = spelled.partition("/")[0]
-    if HUB_ID.fullmatch(spelled) and not os.path.isdir(os.path.join(base, first)):  # noqa: PTH112, PTH118
+    if re.fullmatch(HUB_ID, spelled) and not os.path.isdir(os.path.join(base, first)):  # noqa: PTH112, PTH118
         message = f"{shown} is no folder here; as a hub id it is not read, because nothing is downloaded"
         help = (
             f"run `hf download {spelled} --local-dir models/{spelled.partition('/')[2]}` and name that folder"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from eaglecfg.checkpoint.limits import MAX_DEPTH, MAX_REPEATED
 
@@ -18,8 +17,7 @@ class JsonFault(ValueError):
         self.place = place
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
+class Repeated(NamedTuple):
     """A key that stands twice in one object, with its first and last value. The last one counts."""
 
     key: str

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from eaglecfg.checkpoint.dtypes import BITS, INTEGER_CODES
 from eaglecfg.checkpoint.facts import FileProblem, VocabularyMap
@@ -14,8 +14,7 @@ from eaglecfg.checkpoint.limits import MAX_MAP_ENTRIES
 from eaglecfg.checkpoint.regular import opened, read_range
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """Where the elements of a contiguous tensor lie: first byte in ``path``, dtype and shape in elements."""
 
     path: str

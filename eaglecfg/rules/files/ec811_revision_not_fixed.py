@@ -10,7 +10,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import checkpoints
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
-COMMIT = re.compile(r"[0-9a-f]{40}")
+COMMIT = r"[0-9a-f]{40}"
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -22,7 +22,7 @@ def check(context: Context) -> Iterator[Item]:
         hub += 1
         named = context.model.target if side == "target" else context.model.draft
         assert named is not None
-        if named.revision is not None and COMMIT.fullmatch(named.revision):
+        if named.revision is not None and re.fullmatch(COMMIT, named.revision):
             continue
         given = f"revision {named.revision}, which can move" if named.revision else "no revision"
         key = "revision" if named.revision else "checkpoint"
