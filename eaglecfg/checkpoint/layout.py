@@ -11,6 +11,7 @@ from eaglecfg.checkpoint.index import Index
 
 SINGLE = "model.safetensors"
 NUMBERED = r"(?s:(.*))-(\d{5})-of-(\d{5})\.safetensors"
+_NOT_NAMED = "not in the index"
 MOST_NUMBERS = 10_000
 """Files of one numbered set that are looked for; the largest sets have a few hundred."""
 
@@ -53,7 +54,7 @@ def _several(shown: str, loaded: list[str]) -> list[FileProblem]:
         return []
     message = f"{shown} has no index and holds {listed(loaded)}; SGLang loads all of them"
     help = "keep the files of one checkpoint, or add its model.safetensors.index.json"
-    return [FileProblem("unindexed-files", shown, message, help, False, legible(loaded[0]))]
+    return [FileProblem("unindexed-files", shown, message, help, False, legible(loaded[0]), "no index")]
 
 
 def _skipped(index: Index, loaded: list[str]) -> list[FileProblem]:
@@ -61,7 +62,9 @@ def _skipped(index: Index, loaded: list[str]) -> list[FileProblem]:
     for absent in missing_numbers(loaded).values():
         message = f"{index.shown} names no {listed(absent)}, though its numbered files count so far"
         help = "compare the index with the one that the checkpoint was published with"
-        out.append(FileProblem("odd-numbering", index.shown, message, help, False, legible(absent[0])))
+        out.append(
+            FileProblem("odd-numbering", index.shown, message, help, False, legible(absent[0]), "not named")
+        )
     return out
 
 
@@ -72,10 +75,12 @@ def _beside(shown: str, extra: list[str]) -> list[FileProblem]:
         message = (
             f"{shown} holds {SINGLE} and an index of other files; SGLang loads those, transformers the one"
         )
-        out.append(FileProblem("both-layouts", shown, message, "remove one of the two", False, SINGLE))
+        out.append(
+            FileProblem("both-layouts", shown, message, "remove one of the two", False, SINGLE, _NOT_NAMED)
+        )
     rest = [name for name in extra if name != SINGLE]
     if rest:
         message = f"{shown} holds {listed(rest)}, which the index does not name and engines do not load"
         help = "remove what nothing else needs"
-        out.append(FileProblem("stray-file", shown, message, help, False, legible(rest[0])))
+        out.append(FileProblem("stray-file", shown, message, help, False, legible(rest[0]), _NOT_NAMED))
     return out

@@ -52,7 +52,7 @@ def _rest(key: str, name: str) -> str | None:
 
 
 def _members(text: str, at: int) -> Iterator[tuple[str, int]]:
-    """Name and offset of every value directly inside the object or list at ``at``; items are ``[0]``, ``[1]``.
+    """Name and offset of every value directly inside the object or list at ``at``; items are ``[0]`` ...
 
     Raises ValueError or IndexError where the text is not JSON.
     """

@@ -25,11 +25,12 @@ Entry = tuple[str, tuple[int, ...], int, int]
 
 @dataclass(slots=True)
 class Header:
-    """Tensors of one file by name, and what is wrong with it. A malformed header has no ``entries``."""
+    """Tensors of one file by name, and what is wrong with it. If ``malformed``, ``entries`` are empty."""
 
     shown: str
     start: int
     entries: dict[str, Entry] = field(default_factory=dict)
+    malformed: bool = False
     problems: list[FileProblem] = field(default_factory=list)
 
     def add(
@@ -60,7 +61,7 @@ def parse_header(raw: RawHeader, shown: str) -> Header:
             _judge_repeated(_all_repeated(text), header)
         _check_layout(header, raw.size)
     except _Malformed as fault:
-        header.entries = {}
+        header.entries, header.malformed = {}, True
         header.add(fault.kind, fault.message, help=AGAIN, incomplete=True, key=fault.key, text=fault.text)
     return header
 

@@ -163,12 +163,26 @@ def compare_with_index(shards: Shards, index: Index) -> None:
                 f"{index.shown} puts {listed(lacking)} into {legible(file)}, whose header has no such tensor"
             )
             shards.problems.append(
-                FileProblem("index-names-absent", header.shown, message, _TOGETHER, key=legible(lacking[0]))
+                FileProblem(
+                    "index-names-absent",
+                    header.shown,
+                    message,
+                    _TOGETHER,
+                    key=legible(lacking[0]),
+                    text="not in the header",
+                )
             )
         if beyond:
             message = f"{legible(file)} holds {listed(beyond)}, which {index.shown} does not put there"
             shards.problems.append(
-                FileProblem("index-lacks", header.shown, message, _TOGETHER, key=legible(beyond[0]))
+                FileProblem(
+                    "index-lacks",
+                    header.shown,
+                    message,
+                    _TOGETHER,
+                    key=legible(beyond[0]),
+                    text="not in the index",
+                )
             )
 
 

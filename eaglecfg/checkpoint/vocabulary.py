@@ -40,22 +40,25 @@ def read_vocabulary(
         if stored is None:
             continue
         try:
-            values[short] = list(_read(stored, name))
+            read = _read(stored, name)
         except FileFault as fault:
             problems.append(fault.problem)
+            continue
+        if read is not None:
+            values[short] = list(read)
     d2t, t2d = values.get("d2t"), values.get("t2d")
     marks = None if t2d is None else bytes(value != 0 for value in t2d)
     return VocabularyMap(None if d2t is None else tuple(d2t), marks), problems
 
 
-def _read(stored: Stored, name: str) -> tuple[int, ...]:
-    """The elements as stored, little-endian. Raises FileFault."""
+def _read(stored: Stored, name: str) -> tuple[int, ...] | None:
+    """The elements as stored, little-endian; None where the file ends first, as its header check told."""
     count, code = prod(stored.shape), INTEGER_CODES.get(stored.dtype)
 
-    def refuse(why: str, kind: str = "not-supported") -> FileFault:
+    def refuse(why: str) -> FileFault:
         what = f"{stored.dtype} {list(stored.shape)}"
         message = f"{stored.shown} holds {legible(name)} as {what}; {why}"
-        return FileFault(FileProblem(kind, stored.shown, message, "", True, name, what))
+        return FileFault(FileProblem("not-supported", stored.shown, message, "", True, legible(name), what))
 
     if code is None:
         raise refuse("its values are read from whole-number and BOOL tensors only")
@@ -65,5 +68,5 @@ def _read(stored: Stored, name: str) -> tuple[int, ...]:
     with opened(stored.path, stored.shown) as (descriptor, _):
         data = read_range(descriptor, stored.start, length, stored.shown)
     if len(data) < length:
-        raise refuse(f"the file ends after {len(data):,} of its {length:,} bytes", "truncated")
+        return None
     return struct.unpack(f"<{count}{code}", data)

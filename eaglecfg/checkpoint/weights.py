@@ -57,7 +57,9 @@ def read_weights(
         if pickles:
             message = f"{shown} holds safetensors and .bin weights; engines load the safetensors files"
             help = f"remove {listed(pickles)} unless another tool needs it"
-            out.problems.append(FileProblem("both-formats", shown, message, help, False, legible(pickles[0])))
+            out.problems.append(
+                FileProblem("both-formats", shown, message, help, False, legible(pickles[0]), "pickle")
+            )
     elif pickles:
         from eaglecfg.checkpoint.torchbin import read_bins  # rare: old checkpoints only
 
@@ -98,7 +100,7 @@ def _read_safetensors(
         names |= _only_in_index(shards, index)
         compare_with_index(shards, index)
         compare_total(shards, index)
-    out.kind, out.names = "safetensors", frozenset(names) if names or shards.headers else None
+    out.kind, out.names = "safetensors", frozenset(names) if names or _any_read(shards) else None
     out.problems += shards.problems
     out.problems += layout_problems(shards.shown, index, loaded, tensors)
     out.files += list(shards.sizes)
@@ -110,6 +112,11 @@ def _read_safetensors(
 def _too_small(shards: Shards, index: Index) -> bool:
     """Whether the files are smaller than the tensors: one is cut off, and all are opened to tell which."""
     return index.total_size is not None and sum(shards.sizes.values()) < index.total_size
+
+
+def _any_read(shards: Shards) -> bool:
+    """Whether a header could be read, be it one without tensors."""
+    return any(not header.malformed for header in shards.headers.values())
 
 
 def _only_in_index(shards: Shards, index: Index) -> set[str]:

@@ -155,6 +155,7 @@ def test_broken_file_is_named(content: bytes, kind: str, text: str, tmp_path: Pa
     facts = read(tmp_path)
     assert kinds(facts) == [kind]
     problem = facts.problems[0]
+    assert (facts.names is None) == problem.incomplete
     assert problem.file == "model/model.safetensors"
     assert "model/model.safetensors" in problem.message
     assert text in f"{problem.message} {problem.help}"

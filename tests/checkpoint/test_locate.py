@@ -52,7 +52,9 @@ def test_place_of_a_key(key: str, place: tuple[int, int] | None) -> None:
     assert locate(config(TEXT), key) == place
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"a"', '{"a":', '{"a": [', '{"a: 1}', "}", '{"a" 1}', "{1: 2}", '{"b": 1 "a"'])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"a"', '{"a":', '{"a": [', '{"a: 1}', "}", '{"a" 1}', "{1: 2}", '{"b": 1 "a"']
+)
 def test_text_that_is_no_json_does_not_raise(text: str) -> None:
     assert locate(ModelConfig("config.json", {}, text), "a.b") is None
 

@@ -62,7 +62,7 @@ def test_several_missing_files_are_one_finding(tmp_path: Path) -> None:
     report = check(tmp_path, **SHARDED, remove=gone)
     assert said(report) == ["EC803"]
     finding = report.findings[0].finding
-    assert "and 2 more files like it" in finding.message
+    assert "(and 2 more such files)" in finding.message
     assert [evidence.file for evidence in finding.evidence] == gone
     assert report.documents[0].lines[report.findings[0].span.start.line - 1].strip().startswith("draft:")
 

@@ -72,9 +72,9 @@ def finding(
 ) -> Finding:
     """One finding about ``problems`` of one checkpoint, at the line that names it."""
     first, more = problems[0], len(problems) - 1
-    others = f", and {more:,} more file{'s' * (more > 1)} like it" if more else ""
+    others = f" (and {more:,} more such file{'s' * (more > 1)})" if more else ""
     evidence = [
-        Evidence(problem.file, problem.key or "file", problem.text or problem.kind)
+        Evidence(problem.file, problem.key or "file", problem.text or problem.kind.replace("-", " "))
         for problem in problems[:SHOWN]
     ]
     return Finding(
