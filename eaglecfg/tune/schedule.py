@@ -115,10 +115,14 @@ def _steps(history: History) -> list[Launch]:
 
 
 def _search_done(design: Design, history: History) -> bool:
-    """The rounds, once begun, are not left; before that the search ends with its share of the launches."""
-    if any(item.phase == ROUND for item in history.launches):
+    """The rounds, once begun, are not left; before that the search ends with its share of the launches.
+
+    Rounds without any search before them are from a time when the space was small enough to do without.
+    """
+    steps = _steps(history)
+    if steps and history.launches[-1].phase == ROUND:
         return True
-    return design.mode == "search" and len(_steps(history)) >= design.search_launches
+    return design.mode == "search" and len(steps) >= design.search_launches
 
 
 def _search(design: Design, history: History) -> Step | None:

@@ -273,3 +273,11 @@ def test_time_kept_for_the_rounds_ends_the_search() -> None:
     end = study.run(search_over=True)
     assert end is not None
     assert [step.phase for step in study.steps[9:]] == ["round"] * (study.design.rounds * 5)
+
+
+def test_a_space_that_outgrows_its_rounds_is_searched_first() -> None:
+    study = simulation(STEPS)
+    study.run(5)
+    study.design = make(WIDE, profile="short")
+    study.run(20)
+    assert {step.phase for step in study.steps[5:]} == {"search", "anchor"}
