@@ -94,7 +94,7 @@ def main() -> int:
 
 def report(folder: Path, repeats: int) -> int:
     """Measure the default and the deep reading, and print the table."""
-    rows = [["reading", "cache", "median s", "slowest s", "bar s", "peak MiB", "bar MiB", ""]]
+    rows = [["reading", "cache", "median s", "slowest s", "cpu s", "bar s", "peak MiB", "bar MiB", ""]]
     held = True
     for label, flags in (("default", []), ("deep", ["--deep"])):
         colds: list[bool] = []
@@ -107,7 +107,8 @@ def report(folder: Path, repeats: int) -> int:
         good = middle.seconds <= BAR_SECONDS and peak <= BAR_MIB and middle.code == 0
         held = held and good
         cache = "cold" if all(colds) else "warm"
-        numbers = [f"{middle.seconds:.2f}", f"{worst:.2f}", f"{BAR_SECONDS:.2f}", f"{peak:.0f}", str(BAR_MIB)]
+        times = [f"{seconds:.2f}" for seconds in (middle.seconds, worst, middle.cpu, BAR_SECONDS)]
+        numbers = [*times, f"{peak:.0f}", str(BAR_MIB)]
         rows.append([label, cache, *numbers, "ok" if good else f"MISSED (exit {middle.code})"])
         if middle.code != 0:
             print(middle.output)

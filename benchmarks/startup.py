@@ -46,11 +46,16 @@ def main() -> int:
     for _ in range(repeats):
         for name, command in commands.items():
             runs[name].append(run(command, ROOT))
-    rows = [["process", "median ms", "fastest ms", "slowest ms", "peak MiB", "exit"]]
+    rows = [["process", "median ms", "fastest ms", "slowest ms", "cpu ms", "peak MiB", "exit"]]
     for name, all_runs in runs.items():
         times = [one.seconds * 1000 for one in all_runs]
         middle = median(all_runs)
-        numbers = [f"{middle.seconds * 1000:.0f}", f"{min(times):.0f}", f"{max(times):.0f}"]
+        numbers = [
+            f"{middle.seconds * 1000:.0f}",
+            f"{min(times):.0f}",
+            f"{max(times):.0f}",
+            f"{middle.cpu * 1000:.0f}",
+        ]
         rows.append([name, *numbers, f"{middle.peak_mib:.0f}", str(middle.code)])
     print(table(rows), end="\n\n")
     return 0 if judge(runs) else 1
