@@ -39,7 +39,7 @@ def check(ctx: Context) -> Iterator[Item]:
         severity=None if sure else Severity.WARNING,
         why="captured states reach fc as they are: mat1 and mat2 differ in dtype at the first request",
         help=f'set server.dtype to {goal}, which casts both models, or write "dtype": "{goal}" into '
-        f'{odd.file}',
+        f"{odd.file}",
         evidence=(
             config_line(draft, "dtype", f"runs in {own}"),
             config_line(target, "dtype", f"runs in {wanted}"),

@@ -8,7 +8,7 @@ from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, NotApplicable
-from eaglecfg.rules.parallel.ranks import Ranks, divisors, ranks, spread
+from eaglecfg.rules.parallel.ranks import Ranks, divisors, ranks, spread, unsettled
 
 Role = str
 """``target`` or ``draft``."""
@@ -21,6 +21,9 @@ def checkpoint(ctx: Context, role: Role) -> CheckpointFacts | None:
 
 def query_heads(ctx: Context, role: Role) -> Iterator[Item]:
     """Query heads must divide by the ranks that share them."""
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     facts, shared = checkpoint(ctx, role), ranks(ctx)
     heads = facts.config.integer("num_attention_heads") if facts and facts.config else None
     if heads is None or not shared.exact or heads <= 0:
@@ -31,6 +34,9 @@ def query_heads(ctx: Context, role: Role) -> Iterator[Item]:
 
 def key_value_heads(ctx: Context, role: Role) -> Iterator[Item]:
     """Key and value heads must divide by the ranks, or the ranks by them (they are replicated then)."""
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     facts, shared = checkpoint(ctx, role), ranks(ctx)
     if facts is None or facts.config is None or facts.config.integer("kv_lora_rank") is not None:
         yield NotApplicable()  # latent attention keeps one compressed key for all heads

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.parallel.division import uneven
-from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.parallel.ranks import ranks, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     assert ctx.target is not None
     assert ctx.target.config is not None
     config, shared = ctx.target.config, ranks(ctx)

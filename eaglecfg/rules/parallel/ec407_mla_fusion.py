@@ -8,10 +8,13 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.parallel.division import uneven
-from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.parallel.ranks import ranks, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     assert ctx.engine is not None
     assert ctx.draft is not None
     assert ctx.draft.config is not None

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import divisors, ranks
+from eaglecfg.rules.parallel.ranks import divisors, ranks, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     shared = ranks(ctx)
     if shared.tensor < 1 or shared.groups < 1:
         number, key = (shared.tensor, "tp_size") if shared.tensor < 1 else (shared.groups, shared.key)

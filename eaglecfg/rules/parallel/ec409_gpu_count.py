@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.parallel.ranks import ranks, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     hardware, parallel, shared = ctx.model.hardware, ctx.model.parallel, ranks(ctx)
     if hardware is None or hardware.count is None:
         yield NotApplicable()

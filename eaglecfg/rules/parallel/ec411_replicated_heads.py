@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import ranks, spread
+from eaglecfg.rules.parallel.ranks import ranks, spread, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     shared, found = ranks(ctx), False
     for role, facts in (("target", ctx.target), ("draft", ctx.draft if ctx.speculates else None)):
         if facts is None or facts.config is None or facts.config.integer("kv_lora_rank") is not None:

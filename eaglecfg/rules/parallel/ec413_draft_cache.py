@@ -9,7 +9,8 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.parallel.ranks import ranks, unsettled
+from eaglecfg.rules.shapes.tensors import derived_head_dim
 
 WORTH_KNOWING, TOO_MUCH = 0.10, 0.50
 """Shares of the whole cache by which it overruns: the memory that mem_fraction_static leaves free takes a
@@ -17,6 +18,9 @@ tenth, but nothing takes half."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
+    if (refused := unsettled(ctx)) is not None:
+        yield refused
+        return
     assert ctx.target is not None
     assert ctx.target.config is not None
     assert ctx.draft is not None
@@ -24,7 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
     target, draft, shared = ctx.target.config, ctx.draft.config, ranks(ctx)
     layers, own_layers = target.integer("num_hidden_layers"), draft.integer("num_hidden_layers") or 1
     each, own = values_per_token(target, shared.attention), values_per_token(draft, shared.attention)
-    if layers is None or layers < 1 or each is None or own is None or not shared.exact:
+    if layers is None or layers < 1 or own_layers < 1 or not each or not own or not shared.exact:
         yield NotApplicable()
         return
     pool = each * (layers + own_layers)
@@ -58,10 +62,8 @@ def values_per_token(config: ModelConfig, attention_ranks: int) -> int | None:
     latent = config.integer("kv_lora_rank")
     if latent is not None:
         return latent + (config.integer("qk_rope_head_dim") or 0)
-    queries, hidden = config.integer("num_attention_heads"), config.integer("hidden_size")
-    heads, width = config.integer("num_key_value_heads") or queries, config.integer("head_dim")
-    if width is None and queries and hidden:
-        width = hidden // queries
+    width = derived_head_dim(config)
+    heads = config.integer("num_key_value_heads") or config.integer("num_attention_heads")
     if not heads or not width or attention_ranks < 1:
         return None
     return 2 * width * max(1, heads // attention_ranks)

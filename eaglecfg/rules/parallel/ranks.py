@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import NotChecked
 from eaglecfg.source.span import KeyPath
 
 
@@ -47,6 +48,13 @@ def ranks(ctx: Context) -> Ranks:
     if parallel.enable_dp_attention and parallel.dp_size is not None and parallel.dp_size > 1:
         return Ranks(tensor, parallel.dp_size, "dp_size", ctx.where("parallel", "dp_size"))
     return Ranks(tensor, 1, "tp_size", ctx.where("parallel", "tp_size"))
+
+
+def unsettled(ctx: Context) -> NotChecked | None:
+    """Why nothing can be said about ranks: the schema refused one of the numbers they follow from."""
+    names = ("tp_size", "dp_size", "attn_dp_size", "enable_dp_attention", "ep_size", "pp_size", "nnodes")
+    wrong = next((name for name in names if ctx.refused("parallel", name)), None)
+    return NotChecked(f"parallel.{wrong} was refused") if wrong is not None else None
 
 
 def spread(heads: int, ranks: int) -> bool:

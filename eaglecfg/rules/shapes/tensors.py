@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.engines.facts import DraftFact
+from eaglecfg.engines.wiring_llama import OWN_HEAD_DIM
 from eaglecfg.rules.context import Context
 
 _LAYER = re.compile(r"layers\.(\d+)\.")
@@ -47,10 +48,12 @@ def by_plain_name(ctx: Context) -> Mapping[str, TensorFact]:
 
 
 def derived_head_dim(config: ModelConfig) -> int | None:
-    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded
-    down."""
-    given = config.integer("head_dim")
-    if given is not None:
+    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded down.
+
+    None where the model type's config class has a width of its own that no file here tells.
+    """
+    given, kind = config.integer("head_dim"), config.value("model_type")
+    if given is not None or (isinstance(kind, str) and kind in OWN_HEAD_DIM):
         return given
     hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
     return hidden // heads if hidden and heads else None
