@@ -39,7 +39,7 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("demo", 2, 4, 1, 4, 16, 2, 3, 3, 0.0, 20),
+        Profile("demo", 2, 8, 1, 4, 16, 2, 3, 3, 0.0, 20),
         Profile("short", 3, 12, 4, 16, 32, 3, 3, 8, 0.15, 48),
         Profile("overnight", 4, 24, 8, 32, 32, 5, 5, 16, 0.25, 120),
     )
