@@ -9,7 +9,7 @@ from eaglecfg.cli.output import color_option, columns, read_files, traceback_opt
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import chosen
-from eaglecfg.rules.runner import validate
+from eaglecfg.rules.runner import Options, validate
 
 
 @click.command("validate")
@@ -36,6 +36,11 @@ from eaglecfg.rules.runner import validate
 @click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if one of these could not be checked.")
 @click.option("--strict", is_flag=True, help="Exit 3 if any rule could not be checked.")
 @click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
+@click.option(
+    "--engine-version",
+    metavar="A,B,...",
+    help="Compare engine versions: what changes from each to the next; one alone with the file's.",
+)
 @traceback_option
 def command(
     files: tuple[str, ...],
@@ -48,6 +53,7 @@ def command(
     require: tuple[str, ...],
     strict: bool,
     deep: bool,
+    engine_version: str | None,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
@@ -60,15 +66,19 @@ def command(
         if strict
         else [p for n in require for p in n.split(",")]
     )
-    report = validate(
-        read_files(files),
-        select=wanted,
-        ignore=unwanted,
-        require=required,
-        deployment=deployment,
-        deep=deep,
-    )
-    severity = Severity(fail_on)
+    documents, severity = read_files(files), Severity(fail_on)
+    options: Options = {
+        "select": wanted,
+        "ignore": unwanted,
+        "require": required,
+        "deployment": deployment,
+        "deep": deep,
+    }
+    if engine_version is not None:
+        from eaglecfg.cli.versions import compare
+
+        return compare(documents, engine_version, options, form, color, severity)
+    report = validate(documents, **options)
     _write(report, form, color, severity)
     return report.exit_code(severity)
 

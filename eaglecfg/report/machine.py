@@ -37,7 +37,7 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
             "dropped": len(report.dropped),
             "exit_code": report.exit_code(fail_on),
         },
-        "findings": [_finding(found) for found in report.findings],
+        "findings": [finding_data(found) for found in report.findings],
         "not_checked": [
             {
                 "rule": skip.rule.id,
@@ -65,7 +65,8 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
     }
 
 
-def _finding(found: Reported) -> dict[str, Any]:
+def finding_data(found: Reported) -> dict[str, Any]:
+    """One finding as it stands under ``findings``."""
     finding = found.finding
     return {
         "rule": found.rule.id,

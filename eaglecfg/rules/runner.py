@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypedDict
 
 from eaglecfg.errors import ConfigUnreadable, UsageError
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
 from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped
 from eaglecfg.rules.registry import chosen, matching
+from eaglecfg.schema.deployment import Engine
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import kind_of, load_study
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
@@ -31,6 +33,16 @@ class _Tally:
     not_applicable: int = 0
 
 
+class Options(TypedDict):
+    """What ``validate`` takes from a command line."""
+
+    select: Collection[str]
+    ignore: Collection[str]
+    require: Collection[str]
+    deployment: str | None
+    deep: bool
+
+
 def validate(
     documents: Sequence[Document],
     *,
@@ -39,24 +51,28 @@ def validate(
     require: Collection[str] = (),
     deployment: str | None = None,
     deep: bool = False,
+    engine_version: str = "",
+    checkpoints: Checkpoints | None = None,
 ) -> Report:
     """Check config and study files.
 
     ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one by
-    name; ``deep`` opens every shard of every checkpoint. Raises UsageError for names that do not exist.
+    name; ``deep`` opens every shard of every checkpoint. ``engine_version`` takes the place of the one that
+    the files name; ``checkpoints`` are those that an earlier run has read. Raises UsageError for names that
+    do not exist.
     """
     started = time.perf_counter()
     rules = chosen(select, ignore)
     required = frozenset(rule.id for name in require for rule in matching(name))
-    tally, checkpoints = _Tally(), Checkpoints(deep=deep)
+    tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep=deep)
     engines: list[str] = []
     names: list[str] = []
     files: set[str] = set()
     for document in documents:
         if kind_of(document) == "study":
-            _run(rules, ("file", "study"), _study_context(document), tally)
+            _run(rules, ("file", "study"), _study_context(document, engine_version), tally)
             continue
-        config = load_config(document)
+        config = under_version(load_config(document), engine_version)
         if config.engine is not None:
             engines.append(f"{config.engine.name} {config.engine.version}")
         _run(rules, ("file",), Context(config), tally)
@@ -89,7 +105,15 @@ def check_context(context: Context) -> Report:
     return _report(tally, [context.config.document], engines, names, frozenset(), len(rules), 0, started)
 
 
-def _study_context(document: Document) -> Context:
+def under_version(config: LoadedConfig, version: str) -> LoadedConfig:
+    """``config`` as if it named engine ``version``; unchanged where that is empty."""
+    if not version:
+        return config
+    named = {} if config.engine is None else {"name": config.engine.name}
+    return replace(config, engine=Engine(version=version, **named))
+
+
+def _study_context(document: Document, engine_version: str) -> Context:
     study = load_study(document)
     # File rules look at text and schema problems, and these are the same kind of thing in both files.
     own = LoadedConfig(document, None, (), study.problems)
@@ -97,7 +121,7 @@ def _study_context(document: Document) -> Context:
     if study.model is not None:
         path = Path(document.folder) / study.model.config
         try:
-            named = load_config(read_document(path, shown=study.model.config))
+            named = under_version(load_config(read_document(path, shown=study.model.config)), engine_version)
         except ConfigUnreadable:
             named = None  # a study rule says so, at the key that names the file
     return Context(own, study=study, study_config=named)
