@@ -15,7 +15,7 @@ from eaglecfg.reference.wiring import Wiring
 
 @dataclass(slots=True)
 class Counters:
-    """What verification saw of one request, as SGLang counts it: the last step in full, also where output is cut."""
+    """What verification saw of one request. As in SGLang, the last step counts in full."""
 
     verify_steps: int = 0
     correct_drafts: int = 0
@@ -48,7 +48,8 @@ class Decoder:
 
     def fused(self, output: TargetOutput, keep: int) -> torch.Tensor:
         """The draft's input hidden states for the first ``keep`` positions of a target pass, [keep, H]."""
-        assert self.draft is not None and self.wiring is not None, "only called with a draft"
+        assert self.draft is not None, "only called with a draft"
+        assert self.wiring is not None, "a draft comes with its wiring"
         if not self.wiring.use_fc:
             return output.final[:keep]
         states = output.states[:keep]
@@ -78,7 +79,7 @@ class Generation:
 
     @torch.inference_mode()
     def step(self) -> list[int]:
-        """Advance by the prompt, or by one verification. Returns the new tokens, at least one until the finish."""
+        """Advance by the prompt, or by one verification. Returns the new tokens; none after the finish."""
         if self.finish is not None:
             return []
         if not self.output:
@@ -103,7 +104,7 @@ class Generation:
     def _prefill(self) -> list[int]:
         output = self._decoder.target.forward(self.prompt, self._cache, last_only=True)
         token = int(output.logits[-1].argmax())
-        self._extend_draft(self.prompt[1:] + [token], output)
+        self._extend_draft([*self.prompt[1:], token], output)
         return [token]
 
     def _plain(self) -> list[int]:
@@ -120,9 +121,10 @@ class Generation:
         self._next_draft = draft.target_ids[logits.argmax()]
 
     def _chain(self) -> list[int]:
-        """``num_steps`` draft tokens; the draft's own hidden state recurs, and leaves no trace in its cache."""
+        """``num_steps`` draft tokens. The draft's own hidden state recurs; its cache ends as it began."""
         draft, cache = self._decoder.draft, self._draft_cache
-        assert draft is not None and cache is not None, "only called with a draft"
+        assert draft is not None, "only called with a draft"
+        assert cache is not None, "a draft comes with its cache"
         before, token, hidden = cache.length, self._next_draft, self._hidden
         tokens = [token]
         for _ in range(self._decoder.num_steps - 1):
@@ -147,7 +149,9 @@ class Generation:
         return accepted
 
 
-def generate(decoder: Decoder, prompt: Sequence[int], max_new_tokens: int, stop_ids: Collection[int] = ()) -> Generation:
+def generate(
+    decoder: Decoder, prompt: Sequence[int], max_new_tokens: int, stop_ids: Collection[int] = ()
+) -> Generation:
     """Run one request to its end."""
     generation = Generation(decoder, prompt, max_new_tokens, stop_ids)
     while generation.finish is None:

@@ -13,8 +13,8 @@ from eaglecfg import __version__
 from eaglecfg.reference.failure import ReferenceFailure
 from eaglecfg.reference.flags import Settings
 from eaglecfg.reference.request import Asked, Limits, read_request
-from eaglecfg.reference.worker import Ticket, Worker
 from eaglecfg.reference.wiring import Wiring
+from eaglecfg.reference.worker import Ticket, Worker
 
 LARGEST_BODY = 64 << 20
 HEALTH_S = 20.0
@@ -43,7 +43,7 @@ class Server(ThreadingHTTPServer):
         super().__init__((settings.host, settings.port), Handler)
 
     def describe(self, engine: Engine) -> dict[str, Any]:
-        """What /server_info says: the flags that run, SGLang's names, and what the reference decoder really does."""
+        """What /server_info says: the flags that run by SGLang's names, and how the draft is really wired."""
         settings, wiring, totals = self.settings, engine.wiring, engine.worker.totals
         spec = settings.num_steps if settings.algorithm else None
         state: dict[str, Any] = {
@@ -145,7 +145,8 @@ class Handler(BaseHTTPRequestHandler):
         self._send(200 if done else 400, text, "text/plain; charset=utf-8")
 
     def _alive(self, engine: Engine) -> bool:
-        asked = read_request({"input_ids": [0], "sampling_params": {"max_new_tokens": 1}}, engine.limits, None)
+        body = {"input_ids": [0], "sampling_params": {"max_new_tokens": 1}}
+        asked = read_request(body, engine.limits, None)
         ticket = Ticket(asked.asks[0], every_step=False)
         engine.worker.submit(ticket)
         try:

@@ -1,4 +1,4 @@
-"""The draft model: what SGLang builds as ``LlamaForCausalLMEagle3``, in plain torch, one sequence at a time."""
+"""The draft model: SGLang's ``LlamaForCausalLMEagle3`` in plain torch, one sequence at a time."""
 
 from __future__ import annotations
 
@@ -48,13 +48,15 @@ class RmsNorm(nn.Module):
 class Rotary:
     """cos and sin of rotary positions, grown on demand; every rope type that transformers knows."""
 
-    def __init__(self, raw: Mapping[str, Any], head_dim: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], head_dim: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
         from transformers import LlamaConfig
         from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
         keys = ("rope_theta", "rope_scaling", "rope_parameters", "max_position_embeddings")
         known = {key: raw[key] for key in keys if raw.get(key) is not None}
-        if "rope_parameters" in known:  # both spellings stand in files for readers old and new; one is enough here
+        if "rope_parameters" in known:  # files carry both spellings, for readers old and new
             known.pop("rope_theta", None)
             known.pop("rope_scaling", None)
         config = LlamaConfig(head_dim=head_dim, hidden_size=head_dim, num_attention_heads=1, **known)
@@ -157,7 +159,9 @@ class Midlayer(nn.Module):
         self.post_attention_layernorm = RmsNorm(shape.hidden, shape.eps)
         self.mlp = Mlp(shape)
 
-    def forward(self, embeds: torch.Tensor, hidden: torch.Tensor, rotary: Rotary, cache: DraftCache) -> torch.Tensor:
+    def forward(
+        self, embeds: torch.Tensor, hidden: torch.Tensor, rotary: Rotary, cache: DraftCache
+    ) -> torch.Tensor:
         """embeds, hidden: [T, hidden]; returns the residual stream after the layer, [T, hidden]."""
         wide = torch.cat((self.input_layernorm(embeds), self.hidden_norm(hidden)), dim=-1)
         stream = hidden + self.self_attn(wide, rotary, cache)
@@ -166,20 +170,21 @@ class Midlayer(nn.Module):
 
 
 class Draft(nn.Module):
-    """The whole draft. ``embed``, [V, H], is the target's; SGLang replaces the draft's own in the same way."""
+    """The whole draft. ``embed``, [V, H], is the target's, as SGLang too replaces the draft's own."""
 
     def __init__(self, shape: DraftShape, raw: Mapping[str, Any], embed: torch.Tensor) -> None:
         super().__init__()
         if embed.shape[1] != shape.hidden:
             raise ReferenceFailure(
-                f"the target's embedding is {embed.shape[1]} wide and the draft's hidden size is {shape.hidden}: "
-                "the draft cannot share the embedding"
+                f"the target's embedding is {embed.shape[1]} wide, the draft's hidden size is "
+                f"{shape.hidden}: the draft cannot share it"
             )
         self.shape = shape
         self.fc = nn.Linear(shape.states * shape.target_hidden, shape.hidden, bias=shape.fc_bias)
         self.midlayer = Midlayer(shape)
         self.norm = RmsNorm(shape.hidden, shape.eps)
         self.lm_head = nn.Linear(shape.hidden, shape.draft_vocab, bias=False)
+        self.target_ids: torch.Tensor
         self.register_buffer("target_ids", torch.arange(shape.draft_vocab))
         self._raw = raw
         self._embed = embed.detach()  # detached, or the module would register it as its own
@@ -197,7 +202,10 @@ class Draft(nn.Module):
     def forward(
         self, ids: torch.Tensor, hidden: torch.Tensor, cache: DraftCache
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append T tokens. ids: [T] target ids; hidden: [T, H]. Returns the last position's logits [Vd] and hidden [1, H]."""
+        """Append T tokens. ids: [T], of the target; hidden: [T, H].
+
+        Returns the last position's logits, [draft vocabulary], and hidden state, [1, H].
+        """
         if self._rotary is None:
             self._rotary = Rotary(self._raw, self.shape.head_dim, hidden.device, hidden.dtype)
         stream = self.midlayer(self._embed[ids], hidden, self._rotary, cache)[-1:]

@@ -1,9 +1,8 @@
-"""The reference server's command line: SGLang's flags, read from the facts of one version, and a few of its own."""
+"""The reference server's command line: SGLang's flags of one version, and a few of its own."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,13 @@ from eaglecfg.reference.failure import ReferenceFailure
 DIALECT = "0.5.14"
 """The version whose flags and HTTP dialect are spoken unless ``--emulate-version`` says otherwise."""
 
-DTYPES = {"half": "float16", "float16": "float16", "bfloat16": "bfloat16", "float": "float32", "float32": "float32"}
+DTYPES = {
+    "half": "float16",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float": "float32",
+    "float32": "float32",
+}
 OBEYED = frozenset(
     {
         "model_path", "speculative_draft_model_path", "speculative_algorithm", "speculative_num_steps",
@@ -32,8 +37,8 @@ OWN = frozenset({"emulate_version", "threads", "boundaries", "fc_order", "drop_d
 class Settings:
     """What the server runs. ``algorithm`` is EAGLE3 or None, ``dtype`` torch's name or None for the config's.
 
-    ``boundaries``, ``fc_order``, ``drop_d2t``, ``skip_fc``: a wrong wiring on purpose. ``ignored``: flags that SGLang
-    knows and this decoder has no use for, as given. ``given``: every flag by its field name.
+    ``boundaries``, ``fc_order``, ``drop_d2t``, ``skip_fc``: a wrong wiring on purpose. ``ignored``: flags
+    that SGLang knows and this decoder has no use for, as given. ``given``: every flag by its field name.
     """
 
     model_path: Path
@@ -71,9 +76,13 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 def _add_own(parser: argparse.ArgumentParser) -> None:
     own = parser.add_argument_group("flags of the reference decoder")
-    own.add_argument("--emulate-version", default=DIALECT, help="version of sglang whose flags and layers apply")
+    own.add_argument(
+        "--emulate-version", default=DIALECT, help="version of sglang whose flags and layers apply"
+    )
     own.add_argument("--threads", type=int, default=1, help="torch threads; 1 leaves the client a core")
-    own.add_argument("--boundaries", type=_numbers, help="capture these boundaries, whatever the draft says: 2,4,6")
+    own.add_argument(
+        "--boundaries", type=_numbers, help="capture these boundaries, whatever the draft says: 2,4,6"
+    )
     own.add_argument("--fc-order", type=_numbers, help="permute the blocks of the fc input: 1,2,0")
     own.add_argument("--drop-d2t", action="store_true", help="take draft ids for target ids")
     own.add_argument("--skip-fc", action="store_true", help="feed the target's final hidden state past fc")
@@ -92,7 +101,9 @@ def _add_engine(parser: argparse.ArgumentParser, flag: FlagFact) -> None:
     kind: Any = {"int": int, "float": float}.get(flag.type, str)
     nargs = "+" if flag.type == "list" else None
     choices = flag.choices if flag.name in ("dtype",) else None
-    parser.add_argument(*names, dest=flag.name, type=kind, nargs=nargs, choices=choices, help=argparse.SUPPRESS)
+    parser.add_argument(
+        *names, dest=flag.name, type=kind, nargs=nargs, choices=choices, help=argparse.SUPPRESS
+    )
 
 
 def _facts(arguments: Sequence[str]) -> EngineFacts:
@@ -105,17 +116,19 @@ def _facts(arguments: Sequence[str]) -> EngineFacts:
 
 
 def parse(arguments: Sequence[str]) -> Settings:
-    """Read a command line. Raises ReferenceFailure, in one sentence, for what SGLang or this decoder refuses."""
+    """Read a command line. Raises ReferenceFailure for what SGLang or this decoder refuses."""
     facts = _facts(arguments)
     parser = _Parser(
         prog="python -m eaglecfg.reference.serve",
-        description=f"{__doc__.splitlines()[0]} SGLang {facts.version} knows {len(facts.flags)} more flags: those that "
-        "mean something to a plain greedy decoder are obeyed, the others accepted and logged.",
+        description=f"The {len(facts.flags)} flags of SGLang {facts.version} are accepted: those that mean "
+        "something to a plain greedy decoder are obeyed, the others logged.",
     )
     _add_own(parser)
     for name in facts.flags:
         _add_engine(parser, facts.flags[name])
-    given = {key: value for key, value in vars(parser.parse_args(list(arguments))).items() if value is not None}
+    given = {
+        key: value for key, value in vars(parser.parse_args(list(arguments))).items() if value is not None
+    }
     return _settings(given, facts)
 
 
@@ -123,7 +136,9 @@ def _settings(given: dict[str, Any], facts: EngineFacts) -> Settings:
     if "model_path" not in given:
         raise ReferenceFailure("--model-path is required")
     if given.get("tp_size", 1) != 1:
-        raise ReferenceFailure(f"--tp-size: the reference decoder runs in one process, expected 1, got {given['tp_size']}")
+        raise ReferenceFailure(
+            f"--tp-size: the reference decoder is one process, expected 1, got {given['tp_size']}"
+        )
     steps, rewritten = _speculation(given)
     dtype = given.get("dtype", "auto")
     engine = {key: value for key, value in given.items() if key not in OWN}
@@ -159,8 +174,8 @@ def _at_least_one(given: dict[str, Any], key: str, default: int) -> int:
 
 
 def _shown(key: str, value: Any) -> str:
-    text = "" if value is True else f" {value if isinstance(value, (str, int, float)) else json.dumps(value)}"
-    return f"--{key.replace('_', '-')}{text}"
+    words = [] if value is True else [str(one) for one in (value if isinstance(value, list) else [value])]
+    return " ".join(["--" + key.replace("_", "-"), *words])
 
 
 def _speculation(given: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
@@ -174,12 +189,17 @@ def _speculation(given: dict[str, Any]) -> tuple[int, tuple[str, ...]]:
         raise ReferenceFailure("--speculative-draft-model-path is required by --speculative-algorithm EAGLE3")
     steps = given.get("speculative_num_steps")
     if steps is None or steps < 1:
-        raise ReferenceFailure(f"--speculative-num-steps: expected at least 1, got {'nothing' if steps is None else steps}")
+        shown = "nothing" if steps is None else steps
+        raise ReferenceFailure(f"--speculative-num-steps: expected at least 1, got {shown}")
     topk = given.get("speculative_eagle_topk", 1)
     if topk != 1:
-        raise ReferenceFailure(f"--speculative-eagle-topk: the reference decoder drafts chains, expected 1, got {topk}")
+        raise ReferenceFailure(
+            f"--speculative-eagle-topk: the reference decoder drafts chains, expected 1, got {topk}"
+        )
     tokens = given.get("speculative_num_draft_tokens", steps + 1)
     if tokens == steps + 1:
         return steps, ()
     # SGLang pins the relation for chains (0.5.14 srt/arg_groups/speculative_hook.py).
-    return steps, (f"--speculative-num-draft-tokens is adjusted to {steps + 1}, steps + 1, as eagle topk is 1; got {tokens}",)
+    return steps, (
+        f"--speculative-num-draft-tokens {tokens} is adjusted to {steps + 1}: steps + 1, as eagle topk is 1",
+    )

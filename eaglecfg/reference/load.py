@@ -31,9 +31,13 @@ def read_config(folder: Path) -> dict[str, Any]:
 def shape_of(raw: Mapping[str, Any], where: Path) -> DraftShape:
     """The draft's shape. Raises ReferenceFailure for what this decoder does not build."""
     if ARCHITECTURE not in (raw.get("architectures") or ()):
-        raise ReferenceFailure(f"{where}: expected the architecture {ARCHITECTURE}, got {raw.get('architectures')}")
+        raise ReferenceFailure(
+            f"{where}: expected the architecture {ARCHITECTURE}, got {raw.get('architectures')}"
+        )
     if raw.get("num_hidden_layers", 1) != 1:
-        raise ReferenceFailure(f"{where}: expected one draft layer, got num_hidden_layers {raw['num_hidden_layers']}")
+        raise ReferenceFailure(
+            f"{where}: expected one draft layer, got num_hidden_layers {raw['num_hidden_layers']}"
+        )
     for key in ("fc_norm", "use_aux_norm", "tie_word_embeddings"):
         if raw.get(key):
             raise ReferenceFailure(f"{where}: {key} is set, which the reference decoder does not build")
@@ -60,7 +64,7 @@ def shape_of(raw: Mapping[str, Any], where: Path) -> DraftShape:
 
 
 def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
-    """All safetensors of a folder by name, on the CPU, without a leading ``model.``; ``layers.0.`` as ``midlayer.``."""
+    """All safetensors of a folder, by name without ``model.`` in front; ``layers.0.`` reads ``midlayer.``."""
     from safetensors.torch import load_file
 
     files = sorted(folder.glob("*.safetensors"))
@@ -76,8 +80,8 @@ def read_tensors(folder: Path) -> dict[str, torch.Tensor]:
 def load_draft(folder: Path, embed: torch.Tensor, *, dtype: torch.dtype, use_d2t: bool = True) -> Draft:
     """Build the draft of ``folder`` beside a target's embedding, on the embedding's device.
 
-    Raises ReferenceFailure for a missing or misshapen tensor: SGLang would leave the one uninitialised and may cut
-    or pad the other, which a reference must not copy.
+    Raises ReferenceFailure for a missing or misshapen tensor: SGLang would leave the one uninitialised and
+    may cut or pad the other, which a reference must not copy.
     """
     raw = read_config(folder)
     draft = Draft(shape_of(raw, folder / "config.json"), raw, embed)
@@ -95,7 +99,7 @@ def load_draft(folder: Path, embed: torch.Tensor, *, dtype: torch.dtype, use_d2t
         ids = tensors["d2t"].long() + torch.arange(len(tensors["d2t"]))
         if len(ids) != draft.shape.draft_vocab or int(ids.min()) < 0 or int(ids.max()) >= embed.shape[0]:
             raise ReferenceFailure(
-                f"{folder}: d2t leads to target ids {int(ids.min())}..{int(ids.max())} for {len(ids)} draft ids, "
+                f"{folder}: d2t leads {len(ids)} draft ids to target ids {int(ids.min())}..{int(ids.max())}, "
                 f"expected {draft.shape.draft_vocab} within 0..{embed.shape[0] - 1}"
             )
         draft.target_ids = ids

@@ -1,4 +1,4 @@
-"""Write a target and draft pair to disk in the formats that transformers and SGLang load; weights given or random."""
+"""Write a target and draft pair as transformers and SGLang load them; weights given or random."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 
 @dataclass(frozen=True, slots=True)
 class PairShape:
-    """The numbers of a pair. ``ids``: capture layer ids as the draft config spells them. ``dtype``: torch's name."""
+    """The numbers of a pair. ``ids``: capture layer ids as the draft config spells them."""
 
     layers: int
     hidden: int
@@ -95,7 +95,7 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def write_target(folder: Path, shape: PairShape, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Write config.json, generation_config.json and model.safetensors; ``lm_head.weight`` is left out when tied."""
+    """Write config.json, generation_config.json and model.safetensors; ``lm_head.weight`` only untied."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -108,14 +108,15 @@ def write_target(folder: Path, shape: PairShape, tensors: Mapping[str, torch.Ten
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     write_json(folder / "config.json", target_config(shape))
     write_json(
-        folder / "generation_config.json", {"bos_token_id": shape.bos, "eos_token_id": shape.eos, "do_sample": False}
+        folder / "generation_config.json",
+        {"bos_token_id": shape.bos, "eos_token_id": shape.eos, "do_sample": False},
     )
 
 
 def write_draft(
     folder: Path, shape: PairShape, tensors: Mapping[str, torch.Tensor], target_ids: Sequence[int]
 ) -> None:
-    """Write config.json and model.safetensors with ``d2t`` (offsets) and ``t2d``. ``target_ids``: one per draft id."""
+    """Write config.json and model.safetensors, ``d2t`` as offsets. ``target_ids``: one per draft id."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,9 +132,14 @@ def write_draft(
 def target_tensors(shape: PairShape) -> dict[str, tuple[int, ...]]:
     """Name and shape of every tensor of the target."""
     q, kv, h = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim, shape.hidden
-    names: dict[str, tuple[int, ...]] = {"model.embed_tokens.weight": (shape.vocab, h), "model.norm.weight": (h,)}
+    names: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (shape.vocab, h),
+        "model.norm.weight": (h,),
+    }
     for i in range(shape.layers):
-        names |= {f"model.layers.{i}.{name}": size for name, size in _layer(h, h, q, kv, shape.intermediate).items()}
+        names |= {
+            f"model.layers.{i}.{name}": size for name, size in _layer(h, h, q, kv, shape.intermediate).items()
+        }
     if not shape.tied:
         names["lm_head.weight"] = (shape.vocab, h)
     return names
@@ -166,7 +172,9 @@ def _layer(wide: int, h: int, q: int, kv: int, intermediate: int) -> dict[str, t
     }
 
 
-def write_random_pair(folder: Path, shape: PairShape, seed: int = 0, scale: float = 0.08) -> tuple[Path, Path]:
+def write_random_pair(
+    folder: Path, shape: PairShape, seed: int = 0, scale: float = 0.08
+) -> tuple[Path, Path]:
     """Write a randomly initialised pair under ``folder`` and return the target's and the draft's folder."""
     generator = torch.Generator().manual_seed(seed)
 

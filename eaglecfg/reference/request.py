@@ -43,14 +43,16 @@ class Asked:
 
 
 def read_request(body: Any, limits: Limits, encode: Callable[[str], Sequence[int]] | None) -> Asked:
-    """Check a parsed body. ``encode`` is None without a tokenizer. Raises ReferenceFailure for a bad request."""
+    """Check a parsed body. ``encode`` is None without a tokenizer. Raises ReferenceFailure."""
     if not isinstance(body, Mapping):
         raise ReferenceFailure(f"expected a JSON object, got {type(body).__name__}")
     prompts, batch = _prompts(body, encode)
     params = body.get("sampling_params") or {}
     each = params if isinstance(params, list) else [params] * len(prompts)
     if len(each) != len(prompts):
-        raise ReferenceFailure(f"sampling_params: expected {len(prompts)} entries, one a prompt, got {len(each)}")
+        raise ReferenceFailure(
+            f"sampling_params: expected {len(prompts)} entries, one a prompt, got {len(each)}"
+        )
     if body.get("return_logprob"):
         raise ReferenceFailure("return_logprob: the reference decoder returns no log probabilities")
     rid = body.get("rid")
@@ -64,7 +66,9 @@ def read_request(body: Any, limits: Limits, encode: Callable[[str], Sequence[int
     return Asked(asks, bool(body.get("stream", False)), batch)
 
 
-def _prompts(body: Mapping[str, Any], encode: Callable[[str], Sequence[int]] | None) -> tuple[list[Any], bool]:
+def _prompts(
+    body: Mapping[str, Any], encode: Callable[[str], Sequence[int]] | None
+) -> tuple[list[Any], bool]:
     text, ids = body.get("text"), body.get("input_ids")
     if (text is None) == (ids is None):
         raise ReferenceFailure("expected either text or input_ids")
@@ -93,17 +97,19 @@ def _ask(rid: str, index: int, prompt: Any, params: Any, limits: Limits) -> Ask:
     wanted = params.get("max_new_tokens", DEFAULT_NEW_TOKENS)
     if type(wanted) is not int or wanted < 0:
         raise ReferenceFailure(f"max_new_tokens: expected a number from 0, got {wanted!r}")
-    if len(prompt) >= limits.context or len(prompt) + wanted > limits.context:
-        raise ReferenceFailure(
-            f"expected at most {limits.context} tokens, the context length of the model, got {len(prompt)} of the "
-            f"prompt and {wanted} new ones"
-        )
     if params.get("temperature", 0):
-        raise ReferenceFailure(f"temperature: the reference decoder is greedy, expected 0, got {params['temperature']}")
+        raise ReferenceFailure(
+            f"temperature: the reference decoder is greedy, expected 0, got {params['temperature']}"
+        )
     if params.get("n", 1) != 1:
         raise ReferenceFailure(f"n: the reference decoder gives one answer, expected 1, got {params['n']}")
     for name in UNSUPPORTED:
         if params.get(name):
             raise ReferenceFailure(f"{name}: not supported by the reference decoder")
+    if len(prompt) >= limits.context or len(prompt) + wanted > limits.context:
+        raise ReferenceFailure(
+            f"expected at most {limits.context} tokens, the model's context length, "
+            f"got {len(prompt)} of the prompt and {wanted} new ones"
+        )
     stops = frozenset() if params.get("ignore_eos") else limits.stop_ids
     return Ask(rid, index, tuple(prompt), wanted, stops | frozenset(params.get("stop_token_ids") or ()))

@@ -1,4 +1,4 @@
-"""``python -m eaglecfg.reference.serve``: the reference decoder as a server with SGLang's flags and dialect."""
+"""``python -m eaglecfg.reference.serve``: the reference decoder with SGLang's flags and HTTP dialect."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def wiring_of(settings: Settings, layers: int, architecture: str) -> Wiring:
         found = effective_boundaries(facts, architecture, layers, ids, graphs=False) if facts else None
         if found is None or found.outcome != "captured":
             reason = found.reason if found else "its layers are not known"
-            raise ReferenceFailure(f"sglang {settings.version} captures nothing from {architecture}: {reason}")
+            raise ReferenceFailure(
+                f"sglang {settings.version} captures nothing from {architecture}: {reason}"
+            )
         boundaries = found.captured
     check_boundaries(boundaries, layers)
     order = settings.fc_order
@@ -75,7 +77,8 @@ def build(settings: Settings) -> Engine:
         draft = load_draft(settings.draft_path, target.embedding(), dtype=dtype, use_d2t=wiring.use_d2t)
         if len(wiring.boundaries) != draft.shape.states and wiring.use_fc:
             raise ReferenceFailure(
-                f"{settings.draft_path}: fc takes {draft.shape.states} states, the wiring captures {wiring.boundaries}"
+                f"{settings.draft_path}: fc takes {draft.shape.states} states, "
+                f"the boundaries captured are {wiring.boundaries}"
             )
     decoder = Decoder(target, draft, wiring, settings.num_steps)
     generate(decoder, [0, 0], 4)  # the first pass through torch is slow; no client should see it
@@ -158,7 +161,7 @@ def _serve(settings: Settings, begun: float) -> int:
 
 
 def main() -> None:
-    """The entry point. Leaves without the interpreter's farewell, which would wait for torch's thread pools."""
+    """The entry point. Leaves without the interpreter's farewell: threads of torch could hold it up."""
     try:
         status = run(sys.argv[1:])
     except SystemExit as stop:

@@ -1,4 +1,4 @@
-"""The target model: any Llama-family model of transformers, with its boundaries captured by layer pre-hooks."""
+"""The target: any Llama-family model of transformers, its boundaries captured by layer pre-hooks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from eaglecfg.reference.wiring import check_boundaries
 class TargetOutput:
     """One forward pass over T new tokens.
 
-    ``logits``: [T, V], or [1, V] when only the last was asked for. ``states``: [T, k * H], the captured boundaries
-    side by side, ascending. ``final``: [T, H], after the final norm.
+    ``logits``: [T, V], or [1, V] when only the last was asked for. ``states``: [T, k * H], the captured
+    boundaries side by side, ascending. ``final``: [T, H], after the final norm.
     """
 
     logits: torch.Tensor
@@ -41,7 +41,9 @@ class BoundaryCapture:
         self.boundaries = tuple(sorted(set(boundaries)))
         self._kept: dict[int, torch.Tensor] = {}
         self._handles = [
-            (layers[i] if i < len(layers) else norm).register_forward_pre_hook(self._keep(i), with_kwargs=True)
+            (layers[i] if i < len(layers) else norm).register_forward_pre_hook(
+                self._keep(i), with_kwargs=True
+            )
             for i in self.boundaries
         ]
 
@@ -72,7 +74,7 @@ class TargetCache:
         self.inner = DynamicCache(config=config)
 
     def shorten(self, tokens: int) -> None:
-        """Forget the newest ``tokens`` tokens (a negative crop means that in every release of transformers)."""
+        """Forget the newest ``tokens`` tokens: what a negative crop means in every release."""
         if tokens > 0:
             self.inner.crop(-tokens)
 
@@ -84,7 +86,9 @@ class Target:
         self.model = model.eval()
         base = model.get_decoder() if hasattr(model, "get_decoder") else model.model
         if not hasattr(base, "layers") or not hasattr(base, "norm"):
-            raise ReferenceFailure(f"{type(model).__name__} has no .layers and .norm, so it is not of the Llama family")
+            raise ReferenceFailure(
+                f"{type(model).__name__} has no .layers and .norm, so it is not of the Llama family"
+            )
         self.layers = len(base.layers)
         self.capture = BoundaryCapture(base.layers, base.norm, boundaries)
         self._final: torch.Tensor | None = None
@@ -125,9 +129,9 @@ def load_target(folder: Path, *, dtype: torch.dtype, device: str, boundaries: Se
     from transformers.utils import logging as transformers_logging
 
     with suppress(AttributeError):
-        transformers_logging.disable_progress_bar()
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ReferenceFailure(f"{folder}: transformers cannot load this target: {reason}") from error

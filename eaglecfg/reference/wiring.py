@@ -1,4 +1,4 @@
-"""How captured states reach the draft: the right wiring of a draft config, and wrong ones on the same weights."""
+"""How captured states reach the draft: the right wiring, and wrong ones on the same weights."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from eaglecfg.reference.failure import ReferenceFailure
 class Wiring:
     """What the draft is fed.
 
-    ``boundaries``: captured residual streams, ascending, as the layers run (boundary i enters layer i, n enters the
-    final norm). ``fc_order``: block j of the fc input is captured state ``fc_order[j]``; None keeps capture order.
+    ``boundaries``: captured residual streams, ascending (boundary i enters layer i, n the
+    final norm). ``fc_order``: block j of the fc input is captured state ``fc_order[j]``; None keeps the order.
     ``use_d2t``: draft ids become target ids through ``d2t``; without it they are taken for target ids.
-    ``use_fc``: without it the target's final hidden state (after its final norm) is fed in the place of fc's output.
+    ``use_fc``: without it the target's final hidden state, after its norm, takes the place of fc's output.
     """
 
     boundaries: tuple[int, ...]
@@ -26,14 +26,14 @@ class Wiring:
 
 
 def listed_ids(draft_config: Mapping[str, Any]) -> tuple[int, ...] | None:
-    """The capture layer ids of a draft's ``config.json``, where SGLang reads them; None when it lists none."""
+    """The capture layer ids of a draft's config, where SGLang reads them; None when it lists none."""
     nested = draft_config.get("eagle_config")
     ids = nested.get("eagle_aux_hidden_state_layer_ids") if isinstance(nested, Mapping) else None
     return tuple(int(i) for i in ids) if ids else None
 
 
 def boundaries_by_rule(ids: tuple[int, ...] | None, layers: int) -> tuple[int, ...]:
-    """Boundaries that SGLang's Llama class captures for listed ids: each plus one, ascending, without repeats.
+    """Boundaries that SGLang's Llama class captures: each id plus one, ascending, without repeats.
 
     Without ids the class falls back to [2, n//2, n-3] (sglang 0.5.14 ``srt/models/llama.py``,
     ``set_eagle3_layers_to_capture``).

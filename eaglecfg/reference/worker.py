@@ -17,7 +17,7 @@ Decode = Callable[[list[int]], str]
 
 @dataclass(slots=True)
 class Ticket:
-    """One prompt on its way. ``answers`` receives a chunk a step, the last with a finish reason, or an exception."""
+    """One prompt on its way. ``answers`` gets a chunk a step, the last with a finish reason, or an error."""
 
     ask: Ask
     every_step: bool
@@ -119,10 +119,12 @@ class Worker:
             self._busy -= 1
             self.totals.verify_steps += generation.counters.verify_steps
             self.totals.correct_drafts += generation.counters.correct_drafts
-            self.totals.last_throughput = len(generation.output) / max(1e-9, time.monotonic() - ticket.created)
+            self.totals.last_throughput = len(generation.output) / max(
+                1e-9, time.monotonic() - ticket.created
+            )
 
     def _answer(self, ticket: Ticket, generation: Generation) -> dict[str, Any]:
-        """One chunk, with everything generated so far, in the words of sglang 0.5.14 (``tokenizer_manager.py``)."""
+        """One chunk, all tokens so far, as sglang 0.5.14 words it (``srt/managers/tokenizer_manager.py``)."""
         finish = generation.finish
         reason: dict[str, Any] | None = None
         if finish is not None:

@@ -38,9 +38,13 @@ def ask(url: str, number: int, prompt: list[int], output_tokens: int) -> Record:
         result = json.load(answer)
     meta = result["meta_info"]
     return Record(
-        number, len(prompt), meta["completion_tokens"], meta["spec_verify_ct"], meta["spec_num_correct_drafts"],
+        number,
+        len(prompt),
+        meta["completion_tokens"],
+        meta["spec_verify_ct"],
+        meta["spec_num_correct_drafts"],
         tuple(result["output_ids"]),
-    )  # fmt: skip
+    )
 
 
 def record_server(options: argparse.Namespace) -> list[Record]:
@@ -58,19 +62,26 @@ def record_reference(options: argparse.Namespace) -> list[Record]:
     """The draft wired as SGLang's Llama class wires it."""
     layers = int(read_config(options.pair / "target")["num_hidden_layers"])
     boundaries = boundaries_by_rule(listed_ids(read_config(options.pair / "draft")), layers)
-    job = Job(options.pair, asdict(Wiring(boundaries)), options.num_steps, options.dtype, options.output_tokens)
+    job = Job(
+        options.pair, asdict(Wiring(boundaries)), options.num_steps, options.dtype, options.output_tokens
+    )
     return run_reference(job, read_prompts(options.prompts, options.count), options.processes)
 
 
 def bootstrap(first: list[Record], second: list[Record], seed: int) -> tuple[float, float]:
     """95 % interval of the difference of the pooled accept lengths, prompts resampled in pairs."""
     counts = np.array(
-        [[a.verify_steps, a.correct_drafts, b.verify_steps, b.correct_drafts] for a, b in zip(first, second, strict=True)]
+        [
+            [a.verify_steps, a.correct_drafts, b.verify_steps, b.correct_drafts]
+            for a, b in zip(first, second, strict=True)
+        ]
     )
     rng = np.random.default_rng(seed)
     differences = np.empty(RESAMPLES)
     for i in range(RESAMPLES):
-        a_steps, a_correct, b_steps, b_correct = counts[rng.integers(len(counts), size=len(counts))].sum(axis=0)
+        a_steps, a_correct, b_steps, b_correct = counts[rng.integers(len(counts), size=len(counts))].sum(
+            axis=0
+        )
         differences[i] = a_correct / a_steps - b_correct / b_steps
     low, high = np.quantile(differences, [0.025, 0.975])
     return float(low), float(high)
@@ -99,7 +110,9 @@ def compare(options: argparse.Namespace) -> None:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     modes = parser.add_subparsers(dest="mode", required=True)
     server = modes.add_parser("record-server")
     server.add_argument("--url", default="http://127.0.0.1:30000")

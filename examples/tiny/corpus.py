@@ -1,4 +1,4 @@
-"""The text that every machine with Python has: its own standard library. Tokens, a held-out part, a trigram model."""
+"""The text that every machine with Python has, its standard library: tokens, held-out part, trigram model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 END = "<|endoftext|>"
-# Character tables and test data are long runs of near-random tokens, and not every distribution ships the tests.
-SKIPPED = frozenset({"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "__pycache__"})
+# Character tables are long runs of near-random tokens, and not every distribution ships the tests.
+SKIPPED = frozenset(
+    {"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "__pycache__"}
+)
 HELD_OUT_SHARE = 12  # one file in twelve
 LARGEST_FILE = 400_000
 
@@ -134,7 +136,7 @@ def rows(tokens: np.ndarray, length: int) -> np.ndarray:
 def held_out_prompts(
     tokenizer: Tokenizer, files: Sequence[tuple[str, str]], count: int, shortest: int, longest: int, seed: int
 ) -> list[tuple[str, list[int]]]:
-    """``count`` prompts of ``shortest``..``longest`` tokens from held-out files, each starting at a line's start."""
+    """``count`` prompts of ``shortest``..``longest`` tokens from held-out files, each from a line's start."""
     rng = np.random.default_rng(seed)
     weights = np.array([len(text) for _, text in files], dtype=float)
     prompts: list[tuple[str, list[int]]] = []

@@ -24,7 +24,7 @@ class Views:
     """What the frozen target shows of a batch of W tokens; W - 1 rows for the draft.
 
     ``embeds``: [B, W-1, H], token r + 1 at row r. ``states``: [B, W-1, k * H].
-    ``logits``: [B, W-1, V], the target's prediction one position after row r, which is what the draft has to say.
+    ``logits``: [B, W-1, V], the target's prediction one position after row r: what the draft has to say.
     """
 
     embeds: torch.Tensor
@@ -48,8 +48,8 @@ def delayed(x: torch.Tensor, rows: int) -> torch.Tensor:
 class TestTimeUnroll:
     """Training-time test: each further step sees the draft's own hidden state in the place of the target's.
 
-    At step s, row r stands for the s-th draft of a chain that began s rows earlier: it attends to the rows up to
-    r - s of step 0 (true states) and to its own chain's rows of steps 1..s.
+    At step s, row r stands for the s-th draft of a chain that began s rows earlier: it attends to the rows
+    up to r - s of step 0 (true states) and to its own chain's rows of steps 1..s.
     """
 
     def __init__(self, draft: Draft, rotary: Rotary) -> None:
@@ -75,7 +75,7 @@ class TestTimeUnroll:
         return out
 
     def __call__(self, views: Views, steps: int) -> Iterator[torch.Tensor]:
-        """Draft logits of each step, [B, W-1, draft vocabulary]; rows below the step's number mean nothing."""
+        """Draft logits of each step, [B, W-1, draft vocabulary]; rows below the step mean nothing."""
         layer, shape = self.draft.midlayer, self.draft.shape
         count = views.embeds.shape[1]
         cos, sin = self.rotary.at(0, count)
@@ -108,7 +108,9 @@ def continuations(
     name = "cache" if "cache" in inspect.signature(model.forward).parameters else "past_key_values"
     tokens, fresh = [prompts], prompts
     for _ in range(length - prompts.shape[1]):
-        logits = model(input_ids=fresh, use_cache=True, logits_to_keep=1, **{name: cache}).logits[:, -1].float()
+        logits = (
+            model(input_ids=fresh, use_cache=True, logits_to_keep=1, **{name: cache}).logits[:, -1].float()
+        )
         noise = -torch.empty_like(logits).exponential_().log()
         fresh = (logits + temperature * noise).argmax(-1, keepdim=True)
         tokens.append(fresh)
@@ -116,7 +118,7 @@ def continuations(
 
 
 def loss_of(unroll: TestTimeUnroll, views: Views, target_ids: torch.Tensor, steps: int) -> torch.Tensor:
-    """Cross entropy against the target's distribution over the draft vocabulary, where its first choice is in it."""
+    """Cross entropy with the target's distribution on the draft vocabulary, where its first choice is."""
     known = torch.zeros(views.logits.shape[-1], dtype=torch.bool, device=target_ids.device)
     known[target_ids] = True
     wanted = known[views.logits.argmax(-1)]

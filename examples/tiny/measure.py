@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One request. Accept length is the sum of (verify_steps + correct_drafts) over the sum of verify_steps."""
+    """One request. Accept length: the sum of verify_steps + correct_drafts over the sum of verify_steps."""
 
     id: int
     prompt_tokens: int
@@ -80,15 +80,19 @@ def _run(job: Job, prompts: Sequence[tuple[int, list[int]]]) -> list[Record]:
         counters = done.counters
         records.append(
             Record(
-                number, len(prompt), len(done.output), counters.verify_steps, counters.correct_drafts,
+                number,
+                len(prompt),
+                len(done.output),
+                counters.verify_steps,
+                counters.correct_drafts,
                 tuple(done.output),
-            )  # fmt: skip
+            )
         )
     return records
 
 
 def run_reference(job: Job, prompts: Sequence[tuple[int, list[int]]], processes: int) -> list[Record]:
-    """Greedy, end of text ignored, one torch thread a process; records come back in the order of ``prompts``."""
+    """Greedy, end of text ignored, one torch thread a process; records in the order of ``prompts``."""
     if processes <= 1:
         return _run(job, prompts)
     parts = [prompts[i::processes] for i in range(processes)]

@@ -38,7 +38,9 @@ def add_dropout(model: LlamaForCausalLM, share: float) -> None:
             module.register_forward_hook(drop)
 
 
-def windows(tokens: torch.Tensor, batch: int, length: int, generator: torch.Generator) -> Iterator[torch.Tensor]:
+def windows(
+    tokens: torch.Tensor, batch: int, length: int, generator: torch.Generator
+) -> Iterator[torch.Tensor]:
     """Endless random windows, [batch, length], on the device of ``tokens``."""
     span = torch.arange(length)
     while True:
@@ -71,20 +73,29 @@ def next_token_loss(model: LlamaForCausalLM, batch: torch.Tensor) -> torch.Tenso
 
 @torch.no_grad()
 def perplexity(model: LlamaForCausalLM, held_out: np.ndarray, device: str) -> float:
-    """Perplexity of tokens 2.. of each row of [N, T]: the tokens that a trigram model can be asked about too."""
+    """Perplexity of tokens 2.. of each row of [N, T], which a trigram model can be asked about too."""
     total, count = 0.0, 0
     for part in torch.from_numpy(held_out).split(16):
         batch = part.to(device)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(input_ids=batch, use_cache=False).logits[:, 1:-1]
         wanted = batch[:, 2:].reshape(-1)
-        total += float(functional.cross_entropy(logits.float().reshape(len(wanted), -1), wanted, reduction="sum"))
+        total += float(
+            functional.cross_entropy(logits.float().reshape(len(wanted), -1), wanted, reduction="sum")
+        )
         count += len(wanted)
     return math.exp(total / count)
 
 
 def train_target(
-    shape: PairShape, tokens: np.ndarray, held_out: np.ndarray, *, steps: int, batch: int, device: str, seed: int
+    shape: PairShape,
+    tokens: np.ndarray,
+    held_out: np.ndarray,
+    *,
+    steps: int,
+    batch: int,
+    device: str,
+    seed: int,
 ) -> LlamaForCausalLM:
     """Train for ``steps`` steps of ``batch`` windows of the whole context and return the model."""
     torch.manual_seed(seed)
@@ -92,7 +103,9 @@ def train_target(
     add_dropout(model, 0.1)
     model.train()
     optimizer = optimizer_for(list(model.parameters()), decay=0.2)
-    source = windows(torch.from_numpy(tokens).to(device), batch, shape.context, torch.Generator().manual_seed(seed))
+    source = windows(
+        torch.from_numpy(tokens).to(device), batch, shape.context, torch.Generator().manual_seed(seed)
+    )
     begun = time.monotonic()
     for step in range(steps):
         for group in optimizer.param_groups:

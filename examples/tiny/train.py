@@ -1,4 +1,4 @@
-"""Train the tiny pair: a Llama-family target from scratch on Python's own library, and an EAGLE-3 draft for it.
+"""Train the tiny pair: a Llama-family target on Python's own library, and an EAGLE-3 draft for it.
 
 python examples/tiny/train.py --out examples/tiny
 """
@@ -24,7 +24,14 @@ from transformers import LlamaForCausalLM
 
 from eaglecfg.reference.draft import Draft, Rotary
 from eaglecfg.reference.load import shape_of
-from eaglecfg.reference.pair import PairShape, draft_config, write_draft, write_json, write_random_pair, write_target
+from eaglecfg.reference.pair import (
+    PairShape,
+    draft_config,
+    write_draft,
+    write_json,
+    write_random_pair,
+    write_target,
+)
 from eaglecfg.reference.target import BoundaryCapture
 
 SHAPE = PairShape(
@@ -63,7 +70,7 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer) -> None:
 def own_text(
     model: LlamaForCausalLM, tokens: np.ndarray, rounds: int, batch: int, device: str, seed: int
 ) -> torch.Tensor:
-    """The target's continuations of windows of ``tokens``, [rounds * batch, TEXT_LENGTH]; three in four are greedy."""
+    """The target's own text after windows of ``tokens``, [N, TEXT_LENGTH]; three in four rows are greedy."""
     rng = torch.Generator().manual_seed(seed)
     torch.manual_seed(seed)
     source = torch.from_numpy(tokens).to(device)
@@ -94,7 +101,9 @@ def frequent_ids(texts: torch.Tensor, tokens: np.ndarray) -> list[int]:
     return sorted(weight.topk(SHAPE.draft_vocab).indices.tolist())
 
 
-def report_wirings(model: LlamaForCausalLM, draft: Draft, raw: dict[str, object], texts: torch.Tensor) -> None:
+def report_wirings(
+    model: LlamaForCausalLM, draft: Draft, raw: dict[str, object], texts: torch.Tensor
+) -> None:
     """A quick look at right and wrong boundaries, teacher-forced on held-out greedy text."""
     draft.float()
     rotary = Rotary(raw, SHAPE.head_dim, texts.device, torch.float32)
@@ -108,10 +117,14 @@ def report_wirings(model: LlamaForCausalLM, draft: Draft, raw: dict[str, object]
         capture = BoundaryCapture(model.model.layers, model.model.norm, chosen)
         with torch.autocast(texts.device.type, torch.bfloat16, enabled=texts.is_cuda):
             lengths = [
-                expected_length(unroll, look(model, capture, part), draft.target_ids, 3) for part in texts.split(64)
+                expected_length(unroll, look(model, capture, part), draft.target_ids, 3)
+                for part in texts.split(64)
             ]
         capture.close()
-        print(f"expected accept length at 3 steps, {name} {chosen}: {sum(lengths) / len(lengths):.3f}", flush=True)
+        print(
+            f"expected accept length at 3 steps, {name} {chosen}: {sum(lengths) / len(lengths):.3f}",
+            flush=True,
+        )
 
 
 def stage_target(options: argparse.Namespace, corpus: Corpus, out: Path) -> Tokenizer:
@@ -124,7 +137,13 @@ def stage_target(options: argparse.Namespace, corpus: Corpus, out: Path) -> Toke
     trigram = Trigram(tokens, SHAPE.vocab).perplexity(held_rows)
     print(f"held-out perplexity of the trigram model: {trigram:.3f}", flush=True)
     model = train_target(
-        SHAPE, tokens, held_rows, steps=options.steps, batch=options.batch, device=options.device, seed=options.seed
+        SHAPE,
+        tokens,
+        held_rows,
+        steps=options.steps,
+        batch=options.batch,
+        device=options.device,
+        seed=options.seed,
     )
     write_target(out / "target", SHAPE, model.state_dict())
     model = model.to(torch.bfloat16)
@@ -132,7 +151,11 @@ def stage_target(options: argparse.Namespace, corpus: Corpus, out: Path) -> Toke
     print(f"held-out perplexity of the target: {own:.3f}, {own / trigram:.3f} of the trigram's", flush=True)
     write_json(
         out / "perplexity.json",
-        {"held_out_tokens": int(held_rows[:, 2:].size), "trigram": round(trigram, 4), "target": round(own, 4)},
+        {
+            "held_out_tokens": int(held_rows[:, 2:].size),
+            "trigram": round(trigram, 4),
+            "target": round(own, 4),
+        },
     )
     return tokenizer
 
@@ -153,7 +176,7 @@ def stage_draft(options: argparse.Namespace, corpus: Corpus, out: Path, tokenize
     print(f"draft vocabulary covers {np.isin(held, ids).mean():.4f} of held-out tokens", flush=True)
     batches = mixed(texts, tokens, options.draft_batch, options.seed)
     train_draft(model, draft, raw, SHAPE.boundaries, batches, steps=options.draft_steps, ttt_steps=TTT_STEPS)
-    tensors = {name: p for name, p in draft.named_parameters()}
+    tensors = dict(draft.named_parameters())
     write_draft(out / "draft", SHAPE, tensors, ids)
     write_json(
         out / "draft" / "eaglecfg-training.json",
@@ -170,7 +193,9 @@ def stage_draft(options: argparse.Namespace, corpus: Corpus, out: Path, tokenize
         },
     )
     greedy = torch.zeros(256, 1, device=options.device)
-    prompts = next(windows(torch.from_numpy(held).to(options.device), 256, 64, torch.Generator().manual_seed(0)))
+    prompts = next(
+        windows(torch.from_numpy(held).to(options.device), 256, 64, torch.Generator().manual_seed(0))
+    )
     report_wirings(model, draft, raw, continuations(model, prompts, TEXT_LENGTH, greedy))
 
 
@@ -186,17 +211,25 @@ def write_prompts(path: Path, tokenizer: Tokenizer, corpus: Corpus, count: int, 
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="folder for target/, draft/ and prompts.jsonl")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for target/, draft/ and prompts.jsonl"
+    )
     parser.add_argument("--stage", choices=("all", "target", "draft"), default="all")
-    parser.add_argument("--random-init", action="store_true", help="write an untrained pair of the same shape and stop")
+    parser.add_argument(
+        "--random-init", action="store_true", help="write an untrained pair of the same shape and stop"
+    )
     parser.add_argument("--ids", help="capture layer ids, comma-separated")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=1000, help="of the target")
     parser.add_argument("--batch", type=int, default=32, help="windows of the whole context a target step")
     parser.add_argument("--draft-steps", type=int, default=2000)
-    parser.add_argument("--draft-batch", type=int, default=96, help=f"windows of {TEXT_LENGTH} tokens a draft step")
+    parser.add_argument(
+        "--draft-batch", type=int, default=96, help=f"windows of {TEXT_LENGTH} tokens a draft step"
+    )
     parser.add_argument("--text-rounds", type=int, default=16, help="of the target's own text")
     parser.add_argument("--text-batch", type=int, default=1024, help="continuations a round")
     parser.add_argument("--prompts", type=int, default=1024)
