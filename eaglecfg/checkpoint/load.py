@@ -32,19 +32,23 @@ HUB = "hub id"
 HUB_ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 
 
-def read_checkpoint(base: Path, spelled: str, *, role: Role, deep: bool = False) -> CheckpointFacts:
+def read_checkpoint(
+    base: Path, spelled: str, *, role: Role, deep: bool = False, beside: str = ""
+) -> CheckpointFacts:
     """The facts of the checkpoint that the config calls ``spelled``, relative to the folder ``base``.
 
     A draft is small, so all its files are opened and the values of its d2t and t2d are read. Of a sharded
     target every file is stat-ed, and those are opened that hold a tensor some rule looks at (``wanted.py``);
     ``deep`` opens all. Whatever is missing, broken or refused is in ``problems``. No file outside the folder
-    is read, save through symlinks to regular files, which hub caches are made of.
+    is read, save through symlinks to regular files, which hub caches are made of. ``beside`` is the config
+    file as the user spelled it: files are then shown as seen from where the user stands.
     """
     shown = legible(spelled.rstrip("/") or spelled)
     folder = os.path.join(base, spelled)  # noqa: PTH118 - a Path drops what the user spelled, such as a final /
     absent = _folder_problem(folder, base, spelled, shown)
     if absent is not None:
         return CheckpointFacts(folder, shown, None, problems=(absent,))
+    shown = _seen_from(beside, shown)
     present, problems = _listing(folder, shown)
     config, found = read_config(folder, shown)
     problems += found
@@ -92,6 +96,12 @@ def _collector_at_rest() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _seen_from(config_file: str, spelled: str) -> str:
+    """``spelled``, which counts from the config file's folder, as a path from where that file was named."""
+    folder = os.path.dirname(config_file)  # noqa: PTH120 - text of the user's, not a file to open
+    return os.path.normpath(os.path.join(folder, spelled)) if folder else spelled  # noqa: PTH118
 
 
 def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FileProblem | None:

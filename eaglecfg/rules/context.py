@@ -16,6 +16,7 @@ from eaglecfg.engines.table import load_facts
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
 from eaglecfg.schema.training import TrainingRecord, read_training
+from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
 
@@ -86,13 +87,15 @@ class Checkpoints:
     """Checkpoints read in one run; deployments that share one read it once."""
 
     deep: bool = False
-    known: dict[tuple[Path, str, str], CheckpointFacts] = field(default_factory=dict)
+    known: dict[tuple[str, str, str], CheckpointFacts] = field(default_factory=dict)
 
-    def get(self, base: Path, spelled: str, role: Literal["target", "draft"]) -> CheckpointFacts:
-        """The facts of a checkpoint named in a file of folder ``base``."""
-        key = (base, spelled, role)
+    def get(self, document: Document, spelled: str, role: Literal["target", "draft"]) -> CheckpointFacts:
+        """The facts of a checkpoint that ``document`` names."""
+        key = (document.name, spelled, role)
         if key not in self.known:
-            self.known[key] = read_checkpoint(base, spelled, role=role, deep=self.deep)
+            self.known[key] = read_checkpoint(
+                Path(document.folder), spelled, role=role, deep=self.deep, beside=document.name
+            )
         return self.known[key]
 
     @property
@@ -105,10 +108,9 @@ def deployment_context(
     config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints
 ) -> Context:
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
-    base = Path(config.document.folder)
-    model = deployment.model
-    target = checkpoints.get(base, model.target.checkpoint, "target")
-    draft = checkpoints.get(base, model.draft.checkpoint, "draft") if model.draft is not None else None
+    source, model = config.document, deployment.model
+    target = checkpoints.get(source, model.target.checkpoint, "target")
+    draft = checkpoints.get(source, model.draft.checkpoint, "draft") if model.draft is not None else None
     engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     given = dict(arguments(model, engine))
     record = draft.training if draft is not None else None
