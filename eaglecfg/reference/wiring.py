@@ -14,7 +14,7 @@ class Wiring:
     """What the draft is fed.
 
     ``boundaries``: captured residual streams, ascending (boundary i enters layer i, n the
-    final norm). ``fc_order``: block j of the fc input is captured state ``fc_order[j]``; None keeps the order.
+    final norm). ``fc_order``: block j of the fc input is captured state ``fc_order[j]``; None: as captured.
     ``use_d2t``: draft ids become target ids through ``d2t``; without it they are taken for target ids.
     ``use_fc``: without it the target's final hidden state, after its norm, takes the place of fc's output.
     """

@@ -52,8 +52,8 @@ def main() -> None:
         reason = BROKEN.get(name, "nothing: as trained")
         print(f"| {name} | {list(wiring.boundaries)} | {length:.2f} | {share:.0%} | {reason} |", flush=True)
     print(
-        f"\n{len(prompts)} held-out prompts, {options.output_tokens} tokens each, greedy, {options.num_steps} steps, "
-        f"{options.dtype}."
+        f"\n{len(prompts)} held-out prompts, {options.output_tokens} tokens each, greedy, "
+        f"{options.num_steps} steps, {options.dtype}."
     )
 
 

@@ -149,8 +149,9 @@ def stage_target(options: argparse.Namespace, corpus: Corpus, out: Path) -> Toke
     model = model.to(torch.bfloat16)
     own = perplexity(model, held_rows, options.device)
     print(f"held-out perplexity of the target: {own:.3f}, {own / trigram:.3f} of the trigram's", flush=True)
+    (out / "results").mkdir(exist_ok=True)
     write_json(
-        out / "perplexity.json",
+        out / "results" / "perplexity.json",
         {
             "held_out_tokens": int(held_rows[:, 2:].size),
             "trigram": round(trigram, 4),

@@ -34,7 +34,7 @@ def turn(x: torch.Tensor, theta: float) -> torch.Tensor:
 def streams_by_hand(
     shape: PairShape, weights: dict[str, torch.Tensor], prompt: list[int]
 ) -> list[torch.Tensor]:
-    """The residual stream at boundaries 0..n, [T, H] each, straight from the tensors of the file, in float64."""
+    """The residual stream at boundaries 0..n, [T, H] each, from the tensors of the file, in float64."""
     w = {name: tensor.double() for name, tensor in weights.items()}
     x = w["model.embed_tokens.weight"][prompt]
     streams = [x]
@@ -65,7 +65,7 @@ def test_every_boundary_is_the_stream_entering_its_layer(tmp_path: Path, shape: 
     target = load_target(folder, dtype=torch.float32, device="cpu", boundaries=range(shape.layers + 1))
     with torch.inference_mode():
         output = target.forward(PROMPT, target.new_cache())
-    captured = output.states.split(shape.hidden, dim=-1)
+    captured = output.states.chunk(shape.layers + 1, dim=-1)
     by_hand = streams_by_hand(shape, load_file(folder / "model.safetensors"), PROMPT)
     assert len(captured) == shape.layers + 1
     for boundary, (given, wanted) in enumerate(zip(captured, by_hand, strict=True)):

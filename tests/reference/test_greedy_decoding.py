@@ -23,7 +23,7 @@ TOKENS = 40
 
 
 class Foretold(Generation):
-    """A generation whose chains are the truth with one draft in three spoilt, so that every length is accepted."""
+    """A generation whose chains are the truth with one draft in three spoilt: any length gets accepted."""
 
     def __init__(self, decoder: Decoder, truth: list[int]) -> None:
         super().__init__(decoder, PROMPT, TOKENS)

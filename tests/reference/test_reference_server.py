@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ def test_a_stream_repeats_all_tokens_so_far_and_ends_with_done(server: Running) 
     assert (last, rest) == ("data: [DONE]", "")
     chunks = [json.loads(event.removeprefix("data: ")) for event in events]
     assert len(chunks) == whole["meta_info"]["spec_verify_ct"] + 1
-    for shorter, longer in zip(chunks, chunks[1:], strict=False):
+    for shorter, longer in pairwise(chunks):
         assert longer["output_ids"][: len(shorter["output_ids"])] == shorter["output_ids"]
         assert shorter["meta_info"]["finish_reason"] is None
     assert chunks[-1]["output_ids"] == whole["output_ids"]
