@@ -14,6 +14,7 @@ from eaglecfg.rules.architecture import (
     ec509_engine_version_standing,
     ec510_algorithm_unknown,
     ec511_engine_unknown,
+    ec512_quantised_target,
 )
 from eaglecfg.rules.model import Rule
 
@@ -29,4 +30,5 @@ RULES: tuple[Rule, ...] = (
     ec509_engine_version_standing.RULE,
     ec510_algorithm_unknown.RULE,
     ec511_engine_unknown.RULE,
+    ec512_quantised_target.RULE,
 )

@@ -42,5 +42,5 @@ RULE = Rule(
     today=Today.CRASH_AT_START,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
-    research=("ALG-08",),
+    research=("ALG-08", "VER-04"),
 )

@@ -35,6 +35,11 @@ from eaglecfg.rules.arguments import (
     ec330_speculation_conflict,
     ec331_graphs_disabled,
     ec332_track_interval,
+    ec333_cpu_engine,
+    ec334_steps_beyond_training,
+    ec335_open_shape_backend,
+    ec336_prefill_coordination,
+    ec337_nvfp4_cache,
 )
 from eaglecfg.rules.model import Rule
 
@@ -71,4 +76,9 @@ RULES: tuple[Rule, ...] = (
     ec330_speculation_conflict.RULE,
     ec331_graphs_disabled.RULE,
     ec332_track_interval.RULE,
+    ec333_cpu_engine.RULE,
+    ec334_steps_beyond_training.RULE,
+    ec335_open_shape_backend.RULE,
+    ec336_prefill_coordination.RULE,
+    ec337_nvfp4_cache.RULE,
 )

@@ -17,8 +17,15 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     chain = shape is None or shape.topk in (None, 1)
-    for row in ctx.engine.values.get("speculation_conflicts", ()):
+    rows = (
+        row
+        for key in ("speculation_conflicts", "speculation_conflicts_by_mode")
+        for row in ctx.engine.values.get(key, ())
+    )
+    for row in rows:
         value = ctx.argument(row["flag"])
+        if any(ctx.argument(flag) != wanted for flag, wanted in row.get("when", {}).items()):
+            continue
         on = value is True or (isinstance(value, int) and value > row.get("above", value))
         if not on or (row.get("unless") == "chain" and chain):
             continue
@@ -42,5 +49,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE,),
     follows=("EC301",),
-    research=("PAR-04", "ARG-29"),
+    research=("PAR-04", "PAR-05", "ARG-29"),
 )

@@ -122,5 +122,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE, Need.TRAINED),
     follows=("EC107", "EC202", "EC203", "EC206", *UNLOADABLE),
-    research=("IDS-06", "IDS-07", "IDS-08", "IDS-10", "IDS-11", "IDS-28"),
+    research=("IDS-06", "IDS-07", "IDS-08", "IDS-10", "IDS-11", "IDS-28", "VER-05"),
 )

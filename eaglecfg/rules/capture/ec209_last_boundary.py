@@ -42,5 +42,5 @@ RULE = Rule(
     check=check,
     needs=NEEDS,
     follows=FOLLOWS,
-    research=("IDS-16",),
+    research=("IDS-16", "VER-04"),
 )

@@ -34,5 +34,5 @@ RULE = Rule(
     check=check,
     needs=NEEDS,
     follows=FOLLOWS,
-    research=("IDS-15",),
+    research=("IDS-15", "VER-04"),
 )

@@ -64,5 +64,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
     follows=("EC202", "EC203", *UNLOADABLE),
-    research=("IDS-24",),
+    research=("IDS-24", "VER-04"),
 )

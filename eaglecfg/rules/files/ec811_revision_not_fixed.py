@@ -43,4 +43,5 @@ RULE = Rule(
     severity=Severity.INFO,
     today=Today.NOTHING,
     check=check,
+    research=("OVR-03",),
 )

@@ -19,6 +19,7 @@ from eaglecfg.rules.numerics import (
     ec263_multimodal_positions,
     ec264_two_norms,
     ec265_rope_theta_absent,
+    ec266_draft_quantization,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -37,4 +38,5 @@ RULES: tuple[Rule, ...] = (
     ec263_multimodal_positions.RULE,
     ec264_two_norms.RULE,
     ec265_rope_theta_absent.RULE,
+    ec266_draft_quantization.RULE,
 )

@@ -25,5 +25,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
     follows=UNLOADABLE,
-    research=("SHP-15", "SHP-16"),
+    research=("SHP-15", "SHP-16", "VER-04"),
 )

@@ -29,5 +29,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
     follows=UNLOADABLE,
-    research=("SHP-17", "SHP-18"),
+    research=("SHP-17", "SHP-18", "VER-04"),
 )

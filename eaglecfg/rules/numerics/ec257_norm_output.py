@@ -44,5 +44,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
     follows=("EC256", *UNLOADABLE),
-    research=("SHP-17",),
+    research=("SHP-17", "VER-04"),
 )

@@ -19,6 +19,8 @@ from eaglecfg.rules.parallel import (
     ec413_draft_cache,
     ec414_borrowed_head,
     ec415_two_batch_overlap,
+    ec416_draft_cache_dtype,
+    ec417_draft_weights,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -37,4 +39,6 @@ RULES: tuple[Rule, ...] = (
     ec413_draft_cache.RULE,
     ec414_borrowed_head.RULE,
     ec415_two_batch_overlap.RULE,
+    ec416_draft_cache_dtype.RULE,
+    ec417_draft_weights.RULE,
 )

@@ -62,5 +62,5 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
     follows=UNLOADABLE,
-    research=("SHP-21",),
+    research=("SHP-21", "VER-04"),
 )
