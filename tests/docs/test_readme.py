@@ -22,7 +22,7 @@ def _steady(text: str) -> str:
     return re.sub(r"\d+ (rules|passed|not applicable)", r"N \1", text).strip()
 
 
-@pytest.mark.parametrize("shown", SHOWN.finditer(README), ids=lambda found: found["command"])
+@pytest.mark.parametrize("shown", list(SHOWN.finditer(README)), ids=lambda found: found["command"])
 def test_the_screens_of_the_readme_are_real(
     shown: re.Match[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
