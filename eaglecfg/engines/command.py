@@ -26,11 +26,13 @@ def launch_arguments(deployment: Deployment, facts: EngineFacts | None = None) -
 
 def environment(deployment: Deployment) -> dict[str, str]:
     """Environment variables of the server: ``env`` as it is, the ``nccl`` block with its prefix put back."""
-    variables = dict(deployment.env)
-    for name, value in deployment.nccl.items():
-        plain = name.upper()
-        variables[plain if plain.startswith("NCCL_") else f"NCCL_{plain}"] = value
-    return variables
+    return {**deployment.env, **{environment_name(key): text for key, text in deployment.nccl.items()}}
+
+
+def environment_name(key: str) -> str:
+    """The environment's name for a key of the ``nccl`` block: ``p2p_level`` -> ``NCCL_P2P_LEVEL``."""
+    plain = key.upper().replace("-", "_")
+    return plain if plain.startswith("NCCL_") else f"NCCL_{plain}"
 
 
 def _words(option: str, value: Any, kind: str) -> list[str]:

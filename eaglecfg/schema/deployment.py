@@ -177,6 +177,10 @@ class Deployment(StrictModel):
     env: dict[str, str] = Field(
         default={}, description="Environment variables of the server.", json_schema_extra=TEXT
     )
+    unchecked_variables: list[str] = Field(
+        default=[],
+        description="NCCL variables that eaglecfg does not know and shall hand on without a check.",
+    )
     hardware: Hardware | None = Field(default=None, description="The machine that will serve.")
 
 

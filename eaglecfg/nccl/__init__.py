@@ -1,0 +1,1 @@
+"""NCCL: facts by version, exact grammars of its variables, and what the engine makes of them."""

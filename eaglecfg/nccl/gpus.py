@@ -1,0 +1,38 @@
+"""What a GPU's name says about it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from eaglecfg.schema_files import read_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """``capability`` is the compute capability (9.0). ``consumer``: no peer access over PCIe in the stock
+    driver; ``fabric``: NVLink reaches other nodes; ``c2c``: CPU and GPU share a link of their own."""
+
+    capability: float
+    consumer: bool = False
+    fabric: bool = False
+    c2c: bool = False
+
+    @property
+    def major(self) -> int:
+        """9 for Hopper."""
+        return int(self.capability)
+
+
+def gpu_of(name: str | None) -> Gpu | None:
+    """The GPU behind a name as people write it (``NVIDIA H200 141GB``, ``RTX PRO 6000``), None where it is
+    unknown."""
+    if not name:
+        return None
+    plain = re.sub(r"[^A-Z0-9]", "", name.upper())
+    table = read_schema("nccl", "gpus.json")["gpus"]
+    found = max((key for key in table if key in plain), key=len, default=None)
+    if found is None:
+        return None
+    row = table[found]
+    return Gpu(row["cc"], row.get("consumer", False), row.get("fabric", False), row.get("c2c", False))

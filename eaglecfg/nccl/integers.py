@@ -1,0 +1,130 @@
+"""Whole numbers, switches and sizes."""
+
+from __future__ import annotations
+
+import re
+
+from eaglecfg.nccl.facts import VariableFact
+from eaglecfg.nccl.numbers import read_number
+from eaglecfg.nccl.parsed import Parsed, Problem
+from eaglecfg.nccl.version import at_least
+
+_SUFFIXED = re.compile(r"([0-9]+)\s*([kmg])(i?b)?", re.IGNORECASE)
+_SCALE = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_ON, _OFF = (
+    {"true", "on", "yes", "enable", "enabled", "y", "t"},
+    {"false", "off", "no", "disable", "disabled", "n", "f"},
+)
+
+
+def parse_integer(fact: VariableFact, text: str, version: str) -> Parsed:
+    """A variable of kind ``int``: what strtoll reads, and what becomes of numbers that NCCL does not take."""
+    number = read_number(text)
+    expected = _expected(fact)
+    if number.overflow:
+        shown = f"its default ({fact.get('default', 'unknown')})"
+        return Parsed(fact.name, text, None, shown, (Problem("overflow", shown, expected),))
+    problems: list[Problem] = []
+    if not number.plain:
+        fixed = _meant(fact, text)
+        stripped = text.strip().removeprefix("+")
+        code = "octal" if number.octal else "spelling" if read_number(stripped).plain else "misread"
+        problems.append(Problem(code, f"NCCL reads {number.value}", expected, fixed=fixed))
+    taken, problem = _judged(fact, number.value, version)
+    if problem is not None and not problems:
+        problems.append(problem)
+    return Parsed(fact.name, text, taken, str(taken) if taken is not None else "its default", tuple(problems))
+
+
+def _expected(fact: VariableFact) -> str:
+    values, bounds = fact.get("values"), fact.get("range")
+    unit = " bytes without a suffix" if fact.get("bytes") else ""
+    if values:
+        return " or ".join((", ".join(map(str, values[:-1])), str(values[-1])))
+    if bounds:
+        low, high = bounds
+        text = f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low}"
+        return text + (f" that {fact.get('multiple')} divides" if fact.get("multiple") else "") + unit
+    if fact.get("multiple"):
+        return f"a multiple of {fact.get('multiple')}{unit}"
+    return f"a whole number{unit}"
+
+
+def _meant(fact: VariableFact, text: str) -> str | None:
+    """The number that a person means, where there is only one."""
+    plain = text.strip().lower()
+    if plain in _ON | _OFF:
+        switch = fact.get("values") is not None and {0, 1} <= set(fact.get("values"))
+        return ("1" if plain in _ON else "0") if switch else None
+    sized = _SUFFIXED.fullmatch(plain)
+    if sized and fact.get("bytes") and len(sized[1]) < 15:
+        return str(int(sized[1]) * _SCALE[sized[2]])
+    if re.fullmatch(r"0[0-9]+", plain):
+        return plain.lstrip("0") or "0"
+    if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?(e[0-9]{1,2})?", plain):
+        value = float(plain)
+        return str(int(value)) if value.is_integer() and value < 1e15 else None
+    return plain.removeprefix("+") if read_number(plain.removeprefix("+")).plain else None
+
+
+def _judged(fact: VariableFact, value: int, version: str) -> tuple[int | None, Problem | None]:
+    """The number that NCCL works with for ``value``, and what is wrong with it."""
+    values, bounds, multiple = fact.get("values"), fact.get("range"), fact.get("multiple")
+    expected = _expected(fact)
+    if values and value not in values:
+        taken, outcome = _switch(fact, value)
+        return taken, Problem("values", outcome, expected)
+    if multiple and value % multiple and value > 0:
+        instead = fact.get("off_multiple")
+        outcome = "NCCL does not check it" if instead == "unchecked" else f"NCCL uses {instead}"
+        taken = value if instead == "unchecked" else int(instead)
+        return taken, Problem("multiple", outcome, f"a multiple of {multiple}")
+    if bounds and not (bounds[0] <= value and (bounds[1] is None or value <= bounds[1])):
+        taken, outcome = _outside(fact, value, version)
+        return taken, Problem("range", outcome, expected)
+    if fact.get("power") and value & (value - 1):
+        return value, Problem("power", "NCCL does not check it; odd sizes can hang", "a power of two")
+    if fact.get("usual") and value not in fact.get("usual"):
+        usual = ", ".join(map(str, fact.get("usual")))
+        return value, Problem("unusual", f"NCCL documents only {usual}", f"one of {usual}")
+    return value, None
+
+
+def _switch(fact: VariableFact, value: int) -> tuple[int | None, str]:
+    """(what NCCL works with, in words) for a number that the variable does not list."""
+    outside, default = fact.get("outside"), fact.get("default", "the default")
+    if outside == "exact":
+        return 0, "only 1 counts, so NCCL ignores it"
+    if outside in ("as_one", "nonzero"):
+        words = "NCCL takes every other number as 1"
+        return 1, words + (" and skips the device check" if outside == "as_one" else "")
+    if outside == "ignored":
+        return None, f"NCCL says in its log that it is not valid and keeps {default}"
+    if outside == "default":
+        return int(fact.get("outside_is")), f"NCCL warns and uses {fact.get('outside_is')}"
+    return value, "NCCL does not check it"
+
+
+def _outside(fact: VariableFact, value: int, version: str) -> tuple[int | None, str]:
+    low, high = fact.get("range")
+    mode = fact.get("outside")
+    later = fact.get("outside_later")
+    if value < low and fact.get("low"):
+        mode = fact.get("low")
+    elif later and at_least(version, later[0]):
+        mode = later[1]
+    if mode == "clamped":
+        bound = _limit(fact, version) if value > low else low
+        return bound, f"NCCL uses {bound}"
+    if mode == "ignored":
+        return None, f"NCCL ignores it and keeps its default ({fact.get('default')})"
+    if mode == "infinite":
+        return value, "NCCL hands it on, and the card waits for ever instead of failing"
+    del high
+    return value, "NCCL does not check it"
+
+
+def _limit(fact: VariableFact, version: str) -> int:
+    high = int(fact.get("range")[1])
+    # NCCL had 32 channels at most until 2.24.
+    return 32 if high == 64 and fact.acts == "collective" and not at_least(version, "2.25") else high

@@ -1,0 +1,53 @@
+"""The variables of a deployment that NCCL or its neighbours read: the ``nccl`` block and ``env``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eaglecfg.engines.command import environment_name
+from eaglecfg.schema.deployment import Deployment
+from eaglecfg.source.span import KeyPath
+
+_NEIGHBOURS = ("NCCL_", "TORCH_NCCL_")
+_NAMED = frozenset(
+    (
+        "CUDA_DEVICE_MAX_CONNECTIONS",
+        "CUDA_MODULE_LOADING",
+        "CUDA_VISIBLE_DEVICES",
+        "CUDA_LAUNCH_BLOCKING",
+        "SGLANG_NCCL_SO_PATH",
+        "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE",
+        "SGLANG_PCIE_IPC_MAX_NUMEL",
+        "SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2",
+        "SGLANG_DETERMINISTIC_NCCL_NCHANNELS",
+        "SGLANG_SKIP_P2P_CHECK",
+        "PYTORCH_CUDA_ALLOC_CONF",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable under the name that the server's environment gets. ``path`` is its place inside the
+    deployment, ``text`` its value as spelled."""
+
+    name: str
+    text: str
+    path: KeyPath
+
+
+def variables(deployment: Deployment) -> Mapping[str, Variable]:
+    """Every NCCL variable that the deployment sets, and those of torch, CUDA and the engine that bear on
+    collectives.
+
+    Where both blocks set one, the ``nccl`` block's value is taken, as in the environment that is rendered.
+    """
+    out: dict[str, Variable] = {}
+    for name, text in deployment.env.items():
+        if name in _NAMED or name.startswith(_NEIGHBOURS):
+            out[name] = Variable(name, text, ("env", name))
+    for key, text in deployment.nccl.items():
+        name = environment_name(key)
+        out[name] = Variable(name, text, ("nccl", key))
+    return out

@@ -1,0 +1,22 @@
+"""Order of NCCL and engine versions, without the packaging library."""
+
+from __future__ import annotations
+
+import re
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The numbers of a version: ``2.30.7`` -> (2, 30, 7), ``0.5.10.post1`` -> (0, 5, 10, 1)."""
+    return tuple(int(number) for number in re.findall(r"\d{1,9}", version.partition("+")[0]))
+
+
+def at_least(version: str, least: str) -> bool:
+    """Whether ``version`` is ``least`` or later. ``2.31`` and ``2.31.0`` are the same."""
+    have, want = release(version), release(least)
+    width = max(len(have), len(want))
+    return have + (0,) * (width - len(have)) >= want + (0,) * (width - len(want))
+
+
+def before(version: str, limit: str) -> bool:
+    """Whether ``version`` is earlier than ``limit``."""
+    return not at_least(version, limit)

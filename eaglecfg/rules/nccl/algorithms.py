@@ -1,0 +1,39 @@
+"""Algorithms that cannot run on the declared machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eaglecfg.rules.nccl.settings import Settings, recent
+
+
+def barred(view: Settings) -> Mapping[str, str]:
+    """Algorithm -> why it cannot run here. What is not declared bars nothing."""
+    out: dict[str, str] = {}
+    nvls = nvls_off(view)
+    if nvls:
+        out["NVLS"] = out["NVLSTree"] = nvls
+    if view.nodes == 1:
+        out["NVLSTree"] = "NVLSTree runs on several nodes only"
+    if view.number("NCCL_COLLNET_ENABLE") != 1:
+        out["CollNetDirect"] = out["CollNetChain"] = "CollNet needs NCCL_COLLNET_ENABLE=1 and a plug-in"
+    return out
+
+
+def nvls_off(view: Settings) -> str:
+    """Why NVLS cannot run here, empty where it can or where too little is declared."""
+    seen = view.sees("NCCL_NVLS_ENABLE")
+    if view.number("NCCL_NVLS_ENABLE") == 0:
+        by = (
+            "SGLang sets NCCL_NVLS_ENABLE=0 unless told otherwise"
+            if seen.by_engine
+            else "NCCL_NVLS_ENABLE is 0"
+        )
+        return f"NVLS is off ({by})"
+    if view.gpu is not None and view.gpu.major < 9:
+        return f"NVLS needs compute capability 9, and {view.gpu_name} has {view.gpu.capability}"
+    if view.topology is not None and view.topology != "nvswitch":
+        return f"NVLS needs NVSwitch, and hardware.topology is {view.topology}"
+    if view.nodes == 1 and view.tensor == 2 and not recent(view, "2.28.9"):
+        return "NVLS on two GPUs came with 2.28.9"
+    return ""

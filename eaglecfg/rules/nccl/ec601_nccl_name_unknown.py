@@ -1,0 +1,90 @@
+"""A variable that NCCL never reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.engines.command import environment_name
+from eaglecfg.nccl.facts import related, variable_fact, variable_names
+from eaglecfg.nccl.variables import Variable
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import Settings, finding, settings
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Every name that begins like NCCL's must be one that NCCL, torch or a plug-in reads."""
+    view = settings(ctx)
+    if view is None:
+        yield NotApplicable()
+        return
+    unchecked = {environment_name(name) for name in ctx.model.unchecked_variables}
+    for variable in view.given.values():
+        if variable.name.startswith("TORCH_NCCL_"):
+            yield from _torch(view, variable)
+        elif variable.name.startswith("NCCL_") and variable_fact(variable.name) is None:
+            yield from _unknown(view, variable, unchecked)
+
+
+def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterator[Item]:
+    name, table = variable.name, related()
+    if name in table["torch_old"] or name in table["not_settings"] or name == "NCCL_TUNER_CONFIG_FILE":
+        return  # other rules speak of these, or nobody needs to
+    if name in unchecked:
+        message = f"{name} is handed on unchecked, as unchecked_variables asks"
+        yield finding(view, name, message, at_key=True, severity=Severity.INFO)
+        return
+    reader = next((who for start, who in table["plugins"].items() if name.startswith(start)), None)
+    if reader is not None:
+        message = f"{name} is read by {reader}, not by NCCL itself; it does nothing without that"
+        yield finding(view, name, message, at_key=True, severity=Severity.INFO)
+        return
+    near = _nearest(name)
+    yield finding(
+        view,
+        name,
+        f"NCCL reads no variable {name}" + (f"; {near} is the name" if name in table["renamed"] else ""),
+        at_key=True,
+        why="NCCL asks for the names that it knows and never reports others",
+        help=(f"did you mean {near}?" if near else "remove it")
+        + ", or list it under unchecked_variables if the library really has it",
+        values={"nearest": near},
+    )
+
+
+def _nearest(name: str) -> str | None:
+    import difflib  # only on the way to a finding
+
+    meant: str | None = related()["renamed"].get(name)
+    near = difflib.get_close_matches(name, variable_names(), n=1, cutoff=0.72)
+    return meant or (near[0] if near else None)
+
+
+def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
+    known = related()["torch"]
+    if variable.name in known:
+        return
+    import difflib
+
+    near = difflib.get_close_matches(variable.name, list(known), n=1, cutoff=0.8)
+    bare = variable.name.removeprefix("TORCH_")
+    meant = bare if variable_fact(bare) is not None else near[0] if near else None
+    yield finding(
+        view,
+        variable.name,
+        f"torch reads no variable {variable.name}",
+        at_key=True,
+        severity=Severity.WARNING,
+        why="torch asks for the names that it knows and never reports others",
+        help=f"did you mean {meant}?" if meant else "remove it, unless another part of the server reads it",
+    )
+
+
+RULE = Rule(
+    id="EC601",
+    slug="nccl-name-unknown",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+    research=("nccl/N001",),
+)

@@ -1,0 +1,45 @@
+"""A variable of torch's under its old name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.nccl.facts import related
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import finding, settings
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Variables of torch's process groups carry TORCH_ in front today."""
+    view = settings(ctx)
+    if view is None:
+        yield NotApplicable()
+        return
+    table = related()
+    for name in view.given:
+        new = table["torch_old"].get(name)
+        if new is None:
+            continue
+        read = name in table["torch_reads_old"]
+        yield finding(
+            view,
+            name,
+            f"{name} is not NCCL's: torch's name for it is {new}",
+            at_key=True,
+            why="torch still reads the old name, with a warning, and may drop it"
+            if read
+            else "torch does not read the old name",
+            help=f"write {new} under env",
+            today=Today.NOTHING if read else Today.IGNORED,
+        )
+
+
+RULE = Rule(
+    id="EC603",
+    slug="nccl-torch-name",
+    severity=Severity.WARNING,
+    today=Today.IGNORED,
+    check=check,
+    research=("nccl/N003",),
+)

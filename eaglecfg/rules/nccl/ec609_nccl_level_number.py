@@ -1,0 +1,42 @@
+"""A distance between GPUs given as a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import finding, settings
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Levels have names; the old numbers mean other things in many guides."""
+    view = settings(ctx)
+    if view is None:
+        yield NotApplicable()
+        return
+    for variable, fact in view.known():
+        parsed = view.parsed(variable.name)
+        if parsed is None or fact.kind != "level" or [p.code for p in parsed.problems] != ["number"]:
+            continue
+        path = view.path(variable.name)
+        yield finding(
+            view,
+            variable.name,
+            f"{view.spelled(variable.name)} means {parsed.taken}, in NCCL's old numbers",
+            why="0 is LOC, 1 PIX, 2 PXB, 3 PHB and 4 SYS; there is no number for NVL, and guides give other "
+            "tables",
+            help=f"write {parsed.taken}, or the level that you mean",
+            values={"taken": parsed.taken},
+            fix=Fix(f"write {parsed.taken}", path, str(parsed.taken)),
+        )
+
+
+RULE = Rule(
+    id="EC609",
+    slug="nccl-level-number",
+    severity=Severity.WARNING,
+    today=Today.REWRITTEN,
+    check=check,
+    research=("nccl/X002",),
+)

@@ -1,0 +1,75 @@
+"""A collective that is left without an algorithm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.nccl.parse import PREFIXES_SINCE
+from eaglecfg.nccl.selection import Left, without_algorithm
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.algorithms import barred
+from eaglecfg.rules.nccl.settings import Settings, finding, recent, settings
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """NCCL_ALGO and NCCL_PROTO together must leave each collective a pair that can run."""
+    view = settings(ctx)
+    if view is None:
+        yield NotApplicable()
+        return
+    names = [name for name in ("NCCL_ALGO", "NCCL_PROTO") if name in view]
+    if not names or view.tensor <= 1:
+        yield NotApplicable()
+        return
+    algorithms, protocols = view.allowed("NCCL_ALGO"), view.allowed("NCCL_PROTO")
+    lost = without_algorithm(algorithms, protocols, barred(view), view.version)
+    if lost:
+        yield _finding(view, names, lost)
+
+
+def _finding(view: Settings, names: list[str], lost: tuple[Left, ...]) -> Finding:
+    which = ", ".join(left.collective for left in lost)
+    shown = " with ".join(
+        f"{name}={view.sees(name).text}" for name in ("NCCL_ALGO", "NCCL_PROTO") if _set(view, name)
+    )
+    reasons = list(dict.fromkeys(reason for left in lost for reason in left.idle.values()))
+    strict = recent(view, PREFIXES_SINCE)
+    outcome = "the first such call fails" if strict else f"NCCL {view.version} falls back to Ring"
+    return finding(
+        view,
+        names[0],
+        f"{shown} leaves no algorithm for {which}; {outcome}",
+        severity=None if strict else Severity.INFO,
+        today=Today.CRASH_AT_FIRST_REQUEST if strict else Today.REWRITTEN,
+        why="; ".join(reasons) or "none of the allowed protocols goes with the allowed algorithms",
+        help="begin with an entry for all the others, such as NCCL_ALGO=ring,tree;allreduce:tree",
+        related=tuple((view.path(name), "and this") for name in names[1:]),
+        values={"collectives": [left.collective for left in lost]},
+    )
+
+
+def _set(view: Settings, name: str) -> bool:
+    return bool(view.sees(name).text)
+
+
+RULE = Rule(
+    id="EC611",
+    slug="nccl-no-algorithm",
+    severity=Severity.ERROR,
+    today=Today.CRASH_AT_FIRST_REQUEST,
+    check=check,
+    follows=(
+        "EC610",
+        "EC622",
+    ),
+    research=(
+        "nccl/A008",
+        "nccl/A009",
+        "nccl/A010",
+        "nccl/A011",
+        "nccl/A013",
+        "nccl/A014",
+        "nccl/S003",
+    ),
+)

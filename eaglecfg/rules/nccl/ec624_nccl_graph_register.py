@@ -1,0 +1,46 @@
+"""Registration of graph buffers turned back on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from eaglecfg.nccl.engine_writes import effective
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Evidence, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import finding, settings
+
+NAME = "NCCL_GRAPH_REGISTER"
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Where the engine turns registration off because of hangs, a value of the user's should agree."""
+    view = settings(ctx)
+    if view is None or NAME not in view or view.launch is None:
+        yield NotApplicable()
+        return
+    own = effective(NAME, replace(view.launch, env={k: v for k, v in view.launch.env.items() if k != NAME}))
+    if not own.by_engine or view.number(NAME) in (0, None):
+        return
+    assert ctx.engine is not None
+    path = view.path(NAME)
+    yield finding(
+        view,
+        NAME,
+        f"{view.spelled(NAME)} wins over sglang {ctx.engine.version}, which sets {own.text} for good reason",
+        why=own.why or "decode graphs have hung with registered buffers",
+        help="leave it out",
+        evidence=(Evidence(f"sglang {ctx.engine.facts_of}", own.source, f"{NAME} = {own.text} unless set"),),
+        fix=Fix("write 0", path, "0"),
+    )
+
+
+RULE = Rule(
+    id="EC624",
+    slug="nccl-graph-register",
+    severity=Severity.WARNING,
+    today=Today.NOTHING,
+    check=check,
+    needs=(Need.ENGINE,),
+    research=("nccl/G001",),
+)

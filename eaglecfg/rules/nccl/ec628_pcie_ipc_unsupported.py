@@ -1,0 +1,55 @@
+"""The all-reduce for PCIe hosts where it cannot work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.nccl.engine_writes import Launch
+from eaglecfg.nccl.version import at_least
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import Settings, finding, settings
+
+NAME, SINCE, SIZES = "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE", "0.5.21", (2, 4, 8)
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """FlashInfer's PCIe kernels are opted into by a variable, which some set-ups ignore."""
+    view = settings(ctx)
+    if view is None or view.launch is None or view.text(NAME).lower() not in ("1", "true"):
+        yield NotApplicable()
+        return
+    lacks, early = _lacks(view, view.launch), not at_least(view.launch.version, SINCE)
+    if early:
+        lacks = f"sglang {view.launch.version} does not read it; it came with {SINCE}"
+    if lacks:
+        yield finding(
+            view,
+            NAME,
+            f"{view.spelled(NAME)} has no effect: {lacks}",
+            severity=Severity.WARNING if early else None,
+            why="NCCL carries all-reduce instead",
+            help=f"leave {NAME} out",
+        )
+
+
+def _lacks(view: Settings, launch: Launch) -> str:
+    dtype = launch.flag("target.dtype")
+    if launch.flag("enable_deterministic_inference"):
+        return "--enable-deterministic-inference rules it out"
+    if view.tensor not in SIZES:
+        return f"its kernels know 2, 4 and 8 ranks, not {view.tensor}"
+    if dtype is not None and dtype != "bfloat16":
+        return f"its kernels reduce bfloat16 only, and the model runs {dtype}"
+    return ""
+
+
+RULE = Rule(
+    id="EC628",
+    slug="pcie-ipc-unsupported",
+    severity=Severity.INFO,
+    today=Today.IGNORED,
+    check=check,
+    needs=(Need.ENGINE,),
+    research=("nccl/S007",),
+)

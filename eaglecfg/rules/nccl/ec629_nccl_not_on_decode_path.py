@@ -1,0 +1,113 @@
+"""Settings that decode's all-reduce never meets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.nccl.facts import VariableFact, variable_fact
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.nccl.settings import Settings, finding, settings
+
+TUNING = ("collective", "transport", "nvls", "symmetric", "graph", "topology")
+"""What a variable must change to be meant for decode's all-reduce."""
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """A setting that cannot reach decode is worth a note: tuning it for speed is time lost."""
+    view = settings(ctx)
+    if view is None:
+        yield NotApplicable()
+        return
+    tuned = [v.name for v, fact in view.known() if fact.acts in TUNING and v.text]
+    carrier = view.carrier()
+    if tuned and carrier.name == "unknown":
+        yield NotChecked(f"whether NCCL carries decode: declare {' and '.join(carrier.wanted)}")
+    elif tuned and carrier.name in ("none", "custom", "fused"):
+        yield _elsewhere(view, tuned, carrier.why, carrier.source)
+        tuned = list(view.given)
+    for name in view.given:
+        reason = "" if name in tuned and carrier.name in ("none", "custom", "fused") else _reason(view, name)
+        if reason:
+            yield finding(
+                view,
+                name,
+                f"{view.spelled(name)} does not change decode's all-reduce: {reason}",
+                why="a trial that differs in nothing else measures noise",
+                help="keep it where it serves something else, and leave it out of a search for decode",
+            )
+
+
+def _elsewhere(view: Settings, names: list[str], why: str, source: str) -> Finding:
+    listed = ", ".join(view.spelled(name) for name in names)
+    evidence = (Evidence("engine", source, why),) if source else ()
+    return finding(
+        view,
+        names[0],
+        f"{listed}: NCCL does not carry decode's all-reduce here; {why}",
+        why="what is left to NCCL is the gathering of logits, the largest prefill messages and the start",
+        help="tune speculation instead, or set disable_custom_all_reduce where NCCL is meant to carry it",
+        related=tuple((view.path(name), "nor this") for name in names[1:]),
+        evidence=evidence,
+    )
+
+
+def _reason(view: Settings, name: str) -> str:
+    """Why the variable does not reach decode's all-reduce, empty where it may."""
+    if name.startswith("TORCH_NCCL_"):
+        return "it acts on torch's process groups, and captured graphs call NCCL past them"
+    fact = variable_fact(name)
+    if fact is None or fact.standing(view.version) not in ("there", "open"):
+        return ""
+    least, gpu = fact.get("least_cc"), view.gpu
+    if least and gpu is not None and gpu.capability < least:
+        return f"it needs compute capability {least}, and {view.gpu_name} has {gpu.capability}"
+    return _by_kind(view, fact)
+
+
+def _by_kind(view: Settings, fact: VariableFact) -> str:
+    if fact.acts == "send":
+        return "it is for send and receive only"
+    if fact.acts == "process":
+        return "it is for several GPUs in one process, and each rank here has its own"
+    if fact.acts == "gather":
+        return "it is for gathering and scattering"
+    if fact.acts == "network" and view.nodes == 1:
+        return "it is for traffic between nodes, and there is one"
+    if fact.name == "NCCL_NTHREADS":
+        allowed = view.allowed("NCCL_ALGO")
+        if allowed is not None and allowed.of("AllReduce") == frozenset(("Tree",)):
+            return "Tree always runs 640 threads; only the number of channels moves"
+    return str(fact.get("no_decode", ""))
+
+
+RULE = Rule(
+    id="EC629",
+    slug="nccl-not-on-decode-path",
+    severity=Severity.INFO,
+    today=Today.NOTHING,
+    check=check,
+    follows=(
+        "EC604",
+        "EC606",
+        "EC607",
+        "EC608",
+        "EC610",
+        "EC611",
+        "EC613",
+        "EC615",
+        "EC620",
+        "EC621",
+        "EC622",
+    ),
+    research=(
+        "nccl/S004",
+        "nccl/S005",
+        "nccl/B004",
+        "nccl/C005",
+        "nccl/C006",
+        "nccl/T004",
+        "nccl/X010",
+        "nccl/W010",
+    ),
+)

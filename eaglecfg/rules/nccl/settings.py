@@ -1,0 +1,188 @@
+"""What the rules about NCCL look at: variables as parsed, NCCL's version, the machine, and the engine's own
+writes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eaglecfg.nccl.carrier import Carrier, decode_carrier
+from eaglecfg.nccl.engine_writes import Effective, Launch, effective
+from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, variable_fact
+from eaglecfg.nccl.gpus import Gpu, gpu_of
+from eaglecfg.nccl.lists import Allowed
+from eaglecfg.nccl.parse import Parsed, parse
+from eaglecfg.nccl.variables import Variable, variables
+from eaglecfg.nccl.version import at_least
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding
+from eaglecfg.source.span import KeyPath
+
+NEWEST = "2.32.3"
+"""The version whose grammar is assumed where nothing says which NCCL runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """``given``: the variables that the deployment sets, by environment name. ``version``: NCCL's,
+    ``version_from`` where it is from, in words. ``launch`` is None where the engine is not known."""
+
+    ctx: Context
+    given: Mapping[str, Variable]
+    version: str
+    version_from: str
+    launch: Launch | None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.given
+
+    def text(self, name: str) -> str:
+        """The value as spelled, empty where it is not given."""
+        return self.given[name].text if name in self.given else ""
+
+    def path(self, name: str) -> KeyPath:
+        """Where the value stands in the document."""
+        return self.ctx.where(*self.given[name].path)
+
+    def spelled(self, name: str) -> str:
+        """``NCCL_PROTO=LL``, as findings name a setting."""
+        return f"{name}={self.text(name)}"
+
+    def parsed(self, name: str) -> Parsed | None:
+        """What NCCL takes the given text as, None where it is not given."""
+        return parse(name, self.text(name), self.version) if name in self.given else None
+
+    def known(self) -> Iterator[tuple[Variable, VariableFact]]:
+        """The given variables that the facts know and that this version reads, or may read."""
+        for variable in self.given.values():
+            fact = variable_fact(variable.name)
+            if fact is not None and fact.standing(self.version) in ("there", "open"):
+                yield variable, fact
+
+    def sees(self, name: str) -> Effective:
+        """What NCCL gets to see of a variable, after the engine's own writes."""
+        if self.launch is None:
+            return Effective(name, self.text(name) if name in self.given else None)
+        return effective(name, self.launch)
+
+    def number(self, name: str) -> int | None:
+        """The whole number that NCCL works with, None where it works with its default."""
+        text = self.sees(name).text
+        taken = parse(name, text, self.version).taken if text else None
+        return taken if isinstance(taken, int) else None
+
+    def allowed(self, name: str) -> Allowed | None:
+        """What NCCL_ALGO or NCCL_PROTO allows, None where it is not set or does not get through."""
+        text = self.sees(name).text
+        if not text:
+            return None
+        taken = parse(name, text, self.version)
+        return taken.taken if isinstance(taken.taken, Allowed) and not taken.problems else None
+
+    def flag(self, name: str) -> Any:
+        """The value that runs of a server flag, None where it is off or not known."""
+        return self.launch.flag(name) if self.launch is not None else self.ctx.argument(name)
+
+    @property
+    def topology(self) -> str | None:
+        hardware = self.ctx.model.hardware
+        return hardware.topology if hardware is not None else None
+
+    @property
+    def gpu_name(self) -> str:
+        hardware = self.ctx.model.hardware
+        return (hardware.gpu or "") if hardware is not None else ""
+
+    @property
+    def gpu(self) -> Gpu | None:
+        return gpu_of(self.gpu_name)
+
+    @property
+    def tensor(self) -> int:
+        return self.ctx.model.parallel.tp_size
+
+    @property
+    def nodes(self) -> int:
+        return self.ctx.model.parallel.nnodes or 1
+
+    @property
+    def linked(self) -> bool | None:
+        """Whether NVLink joins every pair of ranks; None where the topology is not declared."""
+        if self.topology is None:
+            return None
+        return self.nodes == 1 and (
+            self.topology == "nvswitch" or (self.topology == "nvlink-pair" and self.tensor == 2)
+        )
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the engine uses NCCL's symmetric memory."""
+        return bool(self.flag("enable_symm_mem"))
+
+    def carrier(self) -> Carrier:
+        """Which implementation carries decode's all-reduce."""
+        if self.launch is None:
+            return Carrier("unknown", "", ("an engine version that eaglecfg knows",))
+        target = self.ctx.target.config if self.ctx.target is not None else None
+        facts = self.ctx.engine
+        auto = facts.values.get("allreduce_fusion_auto", ()) if facts is not None else ()
+        fused = target is not None and target.architecture in auto
+        fused &= not self.flag("enforce_disable_flashinfer_allreduce_fusion")
+        return decode_carrier(self.launch, self.topology, self.gpu, fused=fused)
+
+
+def settings(ctx: Context, *, flags: Collection[str] = ()) -> Settings | None:
+    """The view of a deployment, None where it sets none of NCCL's variables or its neighbours' and none of
+    ``flags``."""
+    given = variables(ctx.model)
+    if not given and not any(_runs(ctx, flag) for flag in flags):
+        return None
+    version, source = _version(ctx)
+    return Settings(ctx, given, version, source, _launch(ctx, given))
+
+
+def finding(view: Settings, name: str, message: str, **more: Any) -> Finding:
+    """A finding at a variable, with its name, its text and NCCL's version among the values."""
+    values = {name: view.text(name), "nccl_version": view.version, **more.pop("values", {})}
+    return Finding(message, path=view.path(name), values=values, **more)
+
+
+def _runs(ctx: Context, flag: str) -> Any:
+    return ctx.resolution.runs(flag) if ctx.resolution is not None else ctx.argument(flag)
+
+
+def _version(ctx: Context) -> tuple[str, str]:
+    hardware = ctx.model.hardware
+    if hardware is not None and hardware.nccl_version:
+        return hardware.nccl_version, "hardware.nccl_version"
+    torch = hardware.torch if hardware is not None else None
+    pin = str(ctx.engine.values.get("pins", {}).get("torch", "")) if ctx.engine is not None else ""
+    for one, source in ((torch, "hardware.torch"), (pin.removeprefix("=="), "its pin")):
+        brought = nccl_of_torch(one) if one else None
+        if brought is not None:
+            return brought, f"torch {one} brings it ({source})"
+    return NEWEST, "assumed; declare hardware.nccl_version"
+
+
+def _launch(ctx: Context, given: Mapping[str, Variable]) -> Launch | None:
+    if ctx.engine is None or ctx.resolution is None or ctx.engine.name != "sglang":
+        return None
+    parallel, hardware = ctx.model.parallel, ctx.model.hardware
+    gpu = gpu_of(hardware.gpu) if hardware is not None else None
+    env = dict(ctx.model.env) | {name: variable.text for name, variable in given.items()}
+    return Launch(
+        ctx.engine.facts_of,
+        ctx.resolution.runs,
+        parallel.tp_size,
+        max(parallel.tp_size, parallel.ep_size or 1, parallel.dp_size or 1),
+        parallel.nnodes or 1,
+        gpu is not None and gpu.fabric,
+        ctx.resolution.graphs,
+        env,
+    )
+
+
+def recent(view: Settings, version: str) -> bool:
+    """Whether NCCL is ``version`` or later."""
+    return at_least(view.version, version)
