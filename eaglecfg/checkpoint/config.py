@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from eaglecfg.record import record
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "dtype": ("dtype", "torch_dtype"),
@@ -14,7 +15,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 """Canonical name -> spellings in files, newest first. A name that is not listed is spelled as it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConfigValue:
     """A value found in the file. ``key`` is the path as the file spells it (``text_config.hidden_size``)."""
 
@@ -22,7 +23,7 @@ class ConfigValue:
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ModelConfig:
     """A parsed config.json.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorFact:
     """One tensor as a header describes it. ``dtype`` as safetensors spells it, shape in elements."""
 
@@ -22,7 +23,7 @@ class TensorFact:
         return f"{self.dtype} [{', '.join(map(str, self.shape))}]"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FileProblem:
     """Something wrong with a file of the checkpoint.
 
@@ -42,7 +43,7 @@ class FileProblem:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class VocabularyMap:
     """Values of ``d2t`` (draft_vocab integers, as stored) and ``t2d`` (one byte per target token, 0 or 1)."""
 
@@ -50,7 +51,7 @@ class VocabularyMap:
     t2d: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CheckpointFacts:
     """Everything that files say about one checkpoint.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.span import KeyPath
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Argument:
     """A value that the deployment gives for one server flag. ``path`` is where, inside the deployment."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.capture import Marks, run_setter, third_points
 from eaglecfg.engines.facts import CaptureFact, EngineFacts
 from eaglecfg.engines.reading import CaptureRequest, layer_count, read_request
+from eaglecfg.record import record, replace
 
 if TYPE_CHECKING:
     from eaglecfg.engines.resolve import Resolution
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Outcome = Literal["captured", "short", "crash_at_start", "crash_at_first_request", "wrapped", "nothing"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Boundaries:
     """The answer for one target class, depth, id list and engine version.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eaglecfg.engines.facts import CaptureFact
+from eaglecfg.record import record
 
 RULES = {
     "plus_one": "adds 1 to every id",
@@ -15,7 +15,7 @@ RULES = {
 """The id rules in words. Their names are the values of ``rule`` in the capture facts."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Marks:
     """The layers marked for capture, in listed order, and what comes of it; fields as in Boundaries."""
 

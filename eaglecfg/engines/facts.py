@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from eaglecfg.engines.flags import FlagFact, Flags
+from eaglecfg.record import record
 
 __all__ = ["CaptureFact", "DraftFact", "EngineFacts", "FlagFact", "Flags", "Standing"]
 
@@ -14,7 +15,7 @@ Standing = Literal["known", "between", "newer", "older", "development"]
 """How the asked version stands to the versions whose wheels the facts were read from."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CaptureFact:
     """How one target class captures hidden states in this version.
 
@@ -51,7 +52,7 @@ class CaptureFact:
     inferred: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DraftFact:
     """One draft class of this version: the config keys it honours, those it ignores, the tensors it expects.
 
@@ -79,7 +80,7 @@ class DraftFact:
     required_keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class EngineFacts:
     """All facts of one engine version.
 

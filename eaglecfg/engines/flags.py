@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+
+from eaglecfg.record import record
 
 UNREADABLE = "<computed>"
 """Stands for a default that only running the engine could tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FlagFact:
     """One server flag of this version. ``name`` has underscores.
 

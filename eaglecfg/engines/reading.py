@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.record import record
 
 IDS_KEY = "eagle_aux_hidden_state_layer_ids"
 CONFIG_KEY = "eagle_config"
@@ -13,7 +13,7 @@ CONFIG_KEY = "eagle_config"
 IdsFrom = Literal["eagle_config", "none", "unreadable"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CaptureRequest:
     """What the target is asked to capture.
 

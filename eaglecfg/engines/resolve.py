@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.facts import EngineFacts, FlagFact
 from eaglecfg.engines.flags import UNREADABLE
+from eaglecfg.record import record, replace
 
 Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setting:
     """One setting.
 
@@ -33,7 +33,7 @@ class Setting:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Resolution:
     """All settings that were given or that the engine works out; any other flag runs its default.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import DraftFact, EngineFacts
 from eaglecfg.engines.reading import IDS_KEY, IdsFrom, read_request
+from eaglecfg.record import record
 
 if TYPE_CHECKING:
     from eaglecfg.engines.resolve import Resolution
@@ -17,7 +17,7 @@ Part = Literal["fc", "norm", "attention", "mlp", "head", "embedding", "map"]
 Owner = Literal["own", "target", "tied"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpectedTensor:
     """A tensor that the draft class loads.
 
@@ -40,7 +40,7 @@ class ExpectedTensor:
     instead: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WiringProblem:
     """A key of the draft's config that the class cannot be built from. ``key`` as the file spells it."""
 
@@ -49,7 +49,7 @@ class WiringProblem:
     today: Literal["crash at start", "silent"] = "crash at start"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wiring:
     """The draft as this engine version builds it. A number is None where the config does not settle it.
 

@@ -6,7 +6,6 @@ Only the first layer is fed twice the width: embedding and state side by side.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import DraftFact
@@ -20,6 +19,7 @@ from eaglecfg.engines.wiring import (
     owners,
     times,
 )
+from eaglecfg.record import replace
 
 OWN_HEAD_DIM = frozenset(
     ("qwen3", "gpt_oss", "gemma2", "gemma3_text", "llama4_text", "minimax_m2", "deepseek_v3", "kimi_k2")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import DraftFact
@@ -20,6 +19,7 @@ from eaglecfg.engines.wiring import (
     times,
 )
 from eaglecfg.engines.wiring_llama import vocabulary_tensors
+from eaglecfg.record import replace
 
 
 def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, request: CaptureRequest) -> Wiring:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from eaglecfg.record import record
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, Span
@@ -13,7 +13,7 @@ LONGEST_LINE = 160
 """Code points of a source line that are shown; a screen is not helped by more."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mark:
     """A run of marks under one span, with a note behind it."""
 

@@ -6,8 +6,9 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from eaglecfg.record import record
 
 Style = Literal["plain", "bold", "error", "warning", "info", "good", "dim", "place"]
 
@@ -23,7 +24,7 @@ _RICH = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """A run of text in one style."""
 

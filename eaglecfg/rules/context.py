@@ -13,6 +13,7 @@ from eaglecfg.engines.boundaries import Boundaries, boundaries_of
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
 from eaglecfg.engines.table import load_facts
+from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
 from eaglecfg.schema.training import TrainingRecord, read_training
@@ -20,7 +21,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Context:
     """Everything a rule may look at. Fields are None where there is nothing, or where it could not be read.
 

@@ -4,27 +4,55 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from eaglecfg.rules.examples import materialize
-from eaglecfg.rules.model import Rule
+from eaglecfg.rules.model import Evidence, Finding, Rule
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
 from eaglecfg.source.read import read_document
 
+PLACE = "/srv/example"
+"""Stands for the temporary folder in what is shown, so that two runs say the same."""
+
 
 def run_example(rule: Rule, example: Mapping[str, Any]) -> Report:
-    """What ``rule`` alone makes of ``example``. No path of the temporary folder is in the report."""
+    """What ``rule`` alone makes of ``example``."""
     with tempfile.TemporaryDirectory() as folder:
         config = materialize(example, Path(folder))
         files = [path for path in (config, config.with_name("study.yaml")) if path.exists()]
-        return validate([read_document(path, shown=path.name) for path in files], select=[rule.id])
+        report = validate([read_document(path, shown=path.name) for path in files], select=[rule.id])
+        names = {str(Path(folder).resolve()), folder}
+    findings = tuple(replace(each, finding=_moved(each.finding, names)) for each in report.findings)
+    return replace(report, findings=findings)
+
+
+def _moved(finding: Finding, folders: set[str]) -> Finding:
+    """``finding`` with PLACE for every one of ``folders`` in its texts."""
+
+    def move(text: str) -> str:
+        for folder in folders:
+            text = text.replace(folder, PLACE)
+        return text
+
+    evidence = tuple(
+        Evidence(move(e.file), move(e.key), move(e.text), move(e.note), e.line, e.column)
+        for e in finding.evidence
+    )
+    return replace(
+        finding,
+        message=move(finding.message),
+        why=move(finding.why),
+        help=move(finding.help),
+        evidence=evidence,
+    )
 
 
 def base_pair() -> Mapping[str, str]:
     """File name to text of the small consistent pair that every example changes."""
+    names = ("eaglecfg.yaml", "target/config.json", "draft/config.json")
     with tempfile.TemporaryDirectory() as folder:
-        config = materialize({}, Path(folder))
-        names = ("eaglecfg.yaml", "target/config.json", "draft/config.json")
-        return {name: config.with_name("x").parent.joinpath(name).read_text("utf-8") for name in names}
+        materialize({}, Path(folder))
+        return {name: (Path(folder) / name).read_text(encoding="utf-8") for name in names}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
+from eaglecfg.record import record
 from eaglecfg.source.span import KeyPath, Span
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Need(StrEnum):
     HARDWARE = "the hardware block"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Evidence:
     """A fact outside the config that took part: a line of config.json, a tensor, a fact of the engine.
 
@@ -67,7 +68,7 @@ class Evidence:
     column: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """A change that a machine can apply: new source text for the value at ``path`` (in document terms)."""
 
@@ -77,7 +78,7 @@ class Fix:
     safe: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """One fault, stated in one sentence with both values.
 
@@ -102,7 +103,7 @@ class Finding:
     incomplete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotChecked:
     """The rule could not decide. ``incomplete`` where something that the config names could not be read."""
 
@@ -110,7 +111,7 @@ class NotChecked:
     incomplete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NotApplicable:
     """The rule has nothing to say about this deployment."""
 
@@ -120,7 +121,7 @@ Check = Callable[["Context"], Iterator[Item]]
 Scope = Literal["file", "deployment", "study"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """A check and what is known about it.
 

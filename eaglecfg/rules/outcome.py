@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from eaglecfg.record import record
 from eaglecfg.rules.model import Finding, Rule, Severity
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reported:
     """A finding with its place resolved: ``span`` lies in ``document``. No ``deployment``: a whole file."""
 
@@ -21,7 +22,7 @@ class Reported:
     deployment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Skipped:
     """A rule that could not decide. ``incomplete``: something that the config names could not be read."""
 
@@ -32,7 +33,7 @@ class Skipped:
     incomplete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dropped:
     """Findings that were only consequences of another rule's failure. ``because`` is that rule's id."""
 
@@ -42,7 +43,7 @@ class Dropped:
     deployment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Crash:
     """A rule that raised. ``trace`` is for the bug report, never printed unasked."""
 
@@ -52,7 +53,7 @@ class Crash:
     deployment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """Everything a renderer needs. Counts are over (rule, file) or (rule, deployment) pairs.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict
 
 from eaglecfg.errors import ConfigUnreadable, UsageError
+from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
 from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped

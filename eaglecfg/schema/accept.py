@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from eaglecfg.record import record
 from eaglecfg.source.span import KeyPath
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """One refused key or value. ``reason`` is pydantic's error type, ``context`` what came with it."""
 
@@ -23,7 +24,7 @@ class Refusal:
     context: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accepted(Generic[Model]):
     """What a model makes of some data. ``removed`` are the paths taken out before it could."""
 

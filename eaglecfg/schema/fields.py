@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from eaglecfg.record import record
 from eaglecfg.schema.base import TEXT
 from eaglecfg.source.span import KeyPath
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldKind:
     """One field. ``model`` is the model inside; ``named`` tells that it maps names to such models."""
 

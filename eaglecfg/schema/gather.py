@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from eaglecfg.record import record
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
@@ -17,7 +18,7 @@ OPEN_VALUES = frozenset(
 Rename = Callable[[KeyPath, str], str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gathered:
     """Data that may be changed, where each part of it stands, and keys that two spellings give twice."""
 

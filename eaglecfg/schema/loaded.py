@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Engine
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from eaglecfg.schema.study import StudyFile
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SchemaProblem:
     """A refused key or value: ``unknown-key``, ``wrong-type``, ``missing-key`` or ``same-setting``.
 
@@ -33,7 +34,7 @@ class SchemaProblem:
     other: KeyPath | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedDeployment:
     """One deployment with ``defaults:`` merged in.
 
@@ -54,7 +55,7 @@ class LoadedDeployment:
         return self.origin.get(path, ("deployments", self.name))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedConfig:
     """A whole eaglecfg.yaml. ``engine`` is None where the file does not say properly which one runs."""
 
@@ -64,7 +65,7 @@ class LoadedConfig:
     problems: tuple[SchemaProblem, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LoadedStudy:
     """A whole study file. ``model`` is None where what the schema refuses leaves no study to speak of.
 

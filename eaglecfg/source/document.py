@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from eaglecfg.record import record
 from eaglecfg.source.span import KeyPath, Place, Position, Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Problem:
     """Something wrong with the text itself. ``kind`` names it (``duplicate-key``, ``tab-indent``, ...)."""
 
@@ -22,7 +23,7 @@ class Problem:
     other_note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """One file as read. ``name`` is its path as the user spelled it; paths in it resolve against ``folder``.
 

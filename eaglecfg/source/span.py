@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
+
+from eaglecfg.record import record
 
 KeyPath = tuple[str | int, ...]
 """The way to a value in a parsed document: mapping keys and list indices, outermost first."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(NamedTuple):
     """A place between two characters. Lines and columns count from 1, columns in code points."""
 
     line: int
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """A stretch of text; ``end`` is exclusive."""
 
@@ -24,7 +25,7 @@ class Span:
     end: Position
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """Where one key and its value stand.
 

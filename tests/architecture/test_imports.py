@@ -22,7 +22,7 @@ PARTS = {
     "reference": {"source", "schema", "checkpoint", "engines"},
 }
 HEAVY = {"torch", "transformers", "optuna", "scipy", "sglang", "aiohttp", "psutil", "pynvml", "safetensors"}
-ROOT_MODULES = {"errors", "schema_files", "__init__"}
+ROOT_MODULES = {"errors", "record", "schema_files", "__init__"}
 
 
 def _modules(part: str) -> list[Path]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 
 EAGLE_FAMILY = frozenset({"EAGLE", "EAGLE3", "NEXTN", "STANDALONE"})
 """Algorithms that share the argument handling of ``_handle_eagle_family`` and its older forms."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """Steps, branches and tokens as given; None where the engine is left to choose."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.locate import locate
+from eaglecfg.record import record, replace
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown
 from eaglecfg.rules.model import Evidence
@@ -17,7 +17,7 @@ KEY = "eagle_aux_hidden_state_layer_ids"
 BLOCK = "eagle_config"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Listed:
     """A list of ids in config.json: the key as a path in the file, and the raw value."""
 

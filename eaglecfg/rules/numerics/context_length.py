@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.resolve_models import derived_context, whole
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 
 OVERRIDE = "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"
@@ -16,7 +16,7 @@ CLASS_DEFAULTS: Mapping[str, int] = {"llama": 2048, "qwen2": 32768, "qwen3": 327
 none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Derived:
     """A context length and the key that gives it; ``key`` is empty where no key does and a default holds."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line, listed, missing_tensor, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Today
@@ -13,7 +13,7 @@ from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, option, si
 from eaglecfg.rules.shapes.expected import pairs, wiring
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OptionalNorm:
     """A norm that ``keys`` switch on (the first is how findings call it) and whose tensors begin with
     ``stems``.

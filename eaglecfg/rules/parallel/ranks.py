@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import NotChecked
 from eaglecfg.source.span import KeyPath
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ranks:
     """``tensor`` ranks share the MLP, ``attention`` ranks the heads of one sequence, in ``groups`` such
     groups.

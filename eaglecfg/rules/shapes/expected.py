@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.engines.wiring import ExpectedTensor, Wiring, wiring_of
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.shapes.tensors import plain
 
@@ -17,7 +17,7 @@ OPTIONAL_NORMS = ("input_norm.", "fc_norm.", "aux_norm_low.", "aux_norm_mid.", "
 """Norms before fc that a key switches on, which have rules of their own too."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pair:
     """A tensor that the engine builds, and the one of the files that fills it, if any."""
 

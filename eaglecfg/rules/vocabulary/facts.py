@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from eaglecfg.checkpoint.config import ConfigValue
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DraftVocabulary:
     """One EAGLE-3 draft's vocabulary as the engine will see it.
 

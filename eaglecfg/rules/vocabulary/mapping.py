@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import add
+
+from eaglecfg.record import record
 
 MANY = 64
 """Entries from which on a pattern counts as one; a map of a few tokens can look like anything."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mapping:
     """What ``d2t`` says under both readings.
 
