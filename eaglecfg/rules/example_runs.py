@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.record import replace
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.model import Evidence, Finding, Rule
 from eaglecfg.rules.outcome import Report
