@@ -54,11 +54,9 @@ class Rotary:
         from transformers import LlamaConfig
         from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
+        # Files carry both spellings, for readers old and new; each release of transformers takes its own.
         keys = ("rope_theta", "rope_scaling", "rope_parameters", "max_position_embeddings")
         known = {key: raw[key] for key in keys if raw.get(key) is not None}
-        if "rope_parameters" in known:  # files carry both spellings, for readers old and new
-            known.pop("rope_theta", None)
-            known.pop("rope_scaling", None)
         config = LlamaConfig(head_dim=head_dim, hidden_size=head_dim, num_attention_heads=1, **known)
         self._embedding = LlamaRotaryEmbedding(config).to(device)
         self._like = torch.empty(0, device=device, dtype=dtype)
