@@ -8,7 +8,7 @@ from eaglecfg.nccl.facts import VariableFact, variable_fact
 from eaglecfg.nccl.integers import parse_integer
 from eaglecfg.nccl.lists import ELEMENTS, read_list
 from eaglecfg.nccl.parsed import Parsed, Problem
-from eaglecfg.nccl.version import at_least
+from eaglecfg.nccl.version import PREFIXES_SINCE, at_least
 from eaglecfg.nccl.words import (
     parse_kernel,
     parse_level,
@@ -20,10 +20,7 @@ from eaglecfg.nccl.words import (
     parse_word,
 )
 
-PREFIXES_SINCE = "2.24"
-"""From this version on ALGO and PROTO know collectives, and an unknown name stops initialisation."""
-
-__all__ = ["PREFIXES_SINCE", "Parsed", "Problem", "parse"]
+__all__ = ["Parsed", "Problem", "parse"]
 
 
 def parse(name: str, text: str, version: str) -> Parsed:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from eaglecfg.nccl.lists import ALGORITHMS, COLLECTIVES, PROTOCOLS, Allowed
-from eaglecfg.nccl.version import at_least
+from eaglecfg.nccl.version import FORCED_SINCE, at_least
 
 _SIMPLE = frozenset(("Simple",))
 _ALL = frozenset(PROTOCOLS)
@@ -20,10 +20,6 @@ SUPPORT: Mapping[str, Mapping[str, frozenset[str]]] = {
     "PAT": dict.fromkeys(("AllGather", "ReduceScatter"), _SIMPLE),
 }
 """Algorithm -> collective -> protocols it is written for (src/graph/tuning.cc)."""
-
-FORCED_SINCE = "2.31"
-"""From here on NCCL_ALGO leaves a collective that it does not name without an algorithm, where something
-forces the look-up."""
 
 
 @dataclass(frozen=True, slots=True)

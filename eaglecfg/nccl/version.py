@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import re
 
+PREFIXES_SINCE = "2.24"
+"""From this version on ALGO and PROTO know collectives, and an unknown name stops initialisation."""
+
+FORCED_SINCE = "2.31"
+"""From here on NCCL_ALGO leaves collectives that it does not name without an algorithm, where a protocol is
+forced."""
+
 
 def release(version: str) -> tuple[int, ...]:
     """The numbers of a version: ``2.30.7`` -> (2, 30, 7), ``0.5.10.post1`` -> (0, 5, 10, 1)."""

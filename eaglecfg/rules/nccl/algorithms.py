@@ -1,10 +1,12 @@
-"""Algorithms that cannot run on the declared machine."""
+"""What NCCL_ALGO and NCCL_PROTO leave on the declared machine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eaglecfg.rules.nccl.settings import Settings, recent
+from eaglecfg.nccl.lists import COLLECTIVES, Allowed
+from eaglecfg.nccl.selection import Left, left_for, unnamed_by, without_algorithm
+from eaglecfg.rules.nccl.settings import Settings
 
 
 def barred(view: Settings) -> Mapping[str, str]:
@@ -34,6 +36,34 @@ def nvls_off(view: Settings) -> str:
         return f"NVLS needs compute capability 9, and {view.gpu_name} has {view.gpu.capability}"
     if view.topology is not None and view.topology != "nvswitch":
         return f"NVLS needs NVSwitch, and hardware.topology is {view.topology}"
-    if view.nodes == 1 and view.tensor == 2 and not recent(view, "2.28.9"):
+    if view.nodes == 1 and view.tensor == 2 and not view.recent("2.28.9"):
         return "NVLS on two GPUs came with 2.28.9"
     return ""
+
+
+def lost(view: Settings) -> tuple[Left, ...]:
+    """The collectives that are left without an algorithm."""
+    return without_algorithm(
+        view.allowed("NCCL_ALGO"), view.allowed("NCCL_PROTO"), barred(view), view.version
+    )
+
+
+def left_alone(view: Settings) -> frozenset[str]:
+    """The algorithms that all-reduce may still use."""
+    left = left_for("AllReduce", view.allowed("NCCL_ALGO"), view.allowed("NCCL_PROTO"), barred(view))
+    return frozenset(algorithm for algorithm, _ in left.pairs)
+
+
+def idle(view: Settings) -> Mapping[str, str]:
+    """Listed algorithms that cannot run here -> why."""
+    algorithms, protocols, bars = view.allowed("NCCL_ALGO"), view.allowed("NCCL_PROTO"), barred(view)
+    reasons: dict[str, str] = {}
+    for collective in COLLECTIVES:
+        found = left_for(collective, algorithms, protocols, bars).idle
+        reasons |= {name: why for name, why in found.items() if name in bars}
+    return reasons
+
+
+def partial(allowed: Allowed) -> bool:
+    """Whether the list names some collectives and leaves others alone."""
+    return not allowed.general and bool(unnamed_by(allowed))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.engines.command import environment_name
-from eaglecfg.nccl.facts import related, variable_fact, variable_names
-from eaglecfg.nccl.variables import Variable
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.variables import Variable
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -18,6 +20,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
+    from eaglecfg.engines.command import environment_name
+    from eaglecfg.nccl.facts import variable_fact
+
     unchecked = {environment_name(name) for name in ctx.model.unchecked_variables}
     for variable in view.given.values():
         if variable.name.startswith("TORCH_NCCL_"):
@@ -27,21 +32,22 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterator[Item]:
+    from eaglecfg.nccl.facts import related
+
     name, table = variable.name, related()
     if name in table["torch_old"] or name in table["not_settings"] or name == "NCCL_TUNER_CONFIG_FILE":
         return  # other rules speak of these, or nobody needs to
     if name in unchecked:
         message = f"{name} is handed on unchecked, as unchecked_variables asks"
-        yield finding(view, name, message, at_key=True, severity=Severity.INFO)
+        yield view.finding(name, message, at_key=True, severity=Severity.INFO)
         return
     reader = next((who for start, who in table["plugins"].items() if name.startswith(start)), None)
     if reader is not None:
         message = f"{name} is read by {reader}, not by NCCL itself; it does nothing without that"
-        yield finding(view, name, message, at_key=True, severity=Severity.INFO)
+        yield view.finding(name, message, at_key=True, severity=Severity.INFO)
         return
     near = _nearest(name)
-    yield finding(
-        view,
+    yield view.finding(
         name,
         f"NCCL reads no variable {name}" + (f"; {near} is the name" if name in table["renamed"] else ""),
         at_key=True,
@@ -55,12 +61,16 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
 def _nearest(name: str) -> str | None:
     import difflib  # only on the way to a finding
 
+    from eaglecfg.nccl.facts import related, variable_names
+
     meant: str | None = related()["renamed"].get(name)
     near = difflib.get_close_matches(name, variable_names(), n=1, cutoff=0.72)
     return meant or (near[0] if near else None)
 
 
 def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
+    from eaglecfg.nccl.facts import related, variable_fact
+
     known = related()["torch"]
     if variable.name in known:
         return
@@ -69,8 +79,7 @@ def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
     near = difflib.get_close_matches(variable.name, list(known), n=1, cutoff=0.8)
     bare = variable.name.removeprefix("TORCH_")
     meant = bare if variable_fact(bare) is not None else near[0] if near else None
-    yield finding(
-        view,
+    yield view.finding(
         variable.name,
         f"torch reads no variable {variable.name}",
         at_key=True,

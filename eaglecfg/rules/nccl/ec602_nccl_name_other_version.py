@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.nccl.facts import variable_fact
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -16,6 +15,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
+    from eaglecfg.nccl.facts import variable_fact
+
     for variable in view.given.values():
         fact = variable_fact(variable.name)
         standing = fact.standing(view.version) if fact is not None else "there"
@@ -31,8 +32,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 else f"gone by {gone}"
             )
             history, advice = last, f"use {fact.get('instead')}" if fact.get("instead") else "leave it out"
-        yield finding(
-            view,
+        yield view.finding(
             variable.name,
             f"NCCL {view.version} does not read {variable.name}; {history}",
             at_key=True,

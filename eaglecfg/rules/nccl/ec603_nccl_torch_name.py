@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.nccl.facts import related
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -16,14 +15,15 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
+    from eaglecfg.nccl.facts import related
+
     table = related()
     for name in view.given:
         new = table["torch_old"].get(name)
         if new is None:
             continue
         read = name in table["torch_reads_old"]
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{name} is not NCCL's: torch's name for it is {new}",
             at_key=True,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -27,8 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 message = f"{view.spelled(variable.name)} is too large a number; NCCL uses {problem.outcome}"
             path = view.path(variable.name)
             fix = Fix(f"write {problem.fixed}", path, f'"{problem.fixed}"') if problem.fixed else None
-            yield finding(
-                view,
+            yield view.finding(
                 variable.name,
                 message,
                 severity=Severity.WARNING if problem.code == "spelling" else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -19,8 +19,7 @@ def check(ctx: Context) -> Iterator[Item]:
         parsed = view.parsed(variable.name)
         if parsed is None or variable.text != "":
             continue
-        yield finding(
-            view,
+        yield view.finding(
             variable.name,
             f"{variable.name} is set, but empty; NCCL {view.version} takes it as {parsed.shown}",
             why="set and empty is not the same as unset for every variable and every version",

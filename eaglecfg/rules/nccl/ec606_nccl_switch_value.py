@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -20,8 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
         for problem in parsed.problems if parsed is not None else ():
             if problem.code != "values":
                 continue
-            yield finding(
-                view,
+            yield view.finding(
                 variable.name,
                 f"{variable.name} takes {problem.expected}, not {variable.text}: {problem.outcome}",
                 why=f"NCCL works with {parsed.shown}" if parsed is not None else "",

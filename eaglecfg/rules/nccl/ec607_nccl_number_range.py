@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -21,8 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
             if problem.code not in ("range", "multiple", "power", "unusual"):
                 continue
             mild = problem.code in ("power", "unusual") or bool(fact.get("mild"))
-            yield finding(
-                view,
+            yield view.finding(
                 variable.name,
                 f"{variable.name} takes {problem.expected}, not {variable.text}: {problem.outcome}",
                 severity=Severity.WARNING if mild else None,

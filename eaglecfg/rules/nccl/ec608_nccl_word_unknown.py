@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 MILD = frozenset(("policy", "netdevs"))
 """Kinds whose unknown words cost a log line only."""
@@ -27,8 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 continue
             what = f"{variable.name} does not take {problem.part or variable.text}"
             path = view.path(variable.name)
-            yield finding(
-                view,
+            yield view.finding(
                 variable.name,
                 f"{what}: {problem.outcome}",
                 severity=Severity.WARNING if _mild(variable.name, fact.kind) else None,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -20,8 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
         if parsed is None or fact.kind != "level" or [p.code for p in parsed.problems] != ["number"]:
             continue
         path = view.path(variable.name)
-        yield finding(
-            view,
+        yield view.finding(
             variable.name,
             f"{view.spelled(variable.name)} means {parsed.taken}, in NCCL's old numbers",
             why="0 is LOC, 1 PIX, 2 PXB, 3 PHB and 4 SYS; there is no number for NVL, and guides give other "

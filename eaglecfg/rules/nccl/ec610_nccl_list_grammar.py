@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.lists import COLLECTIVES
-from eaglecfg.nccl.parsed import Problem
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.parsed import Problem
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -26,8 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 continue
             fixed = _fixed(variable.text, problem.code)
             path = view.path(variable.name)
-            yield finding(
-                view,
+            yield view.finding(
                 variable.name,
                 f"{view.spelled(variable.name)}: {_what(problem)}; {problem.outcome}",
                 today=Today.REFUSED if "stops" in problem.outcome else Today.SILENT,
@@ -49,7 +50,7 @@ def _what(problem: Problem) -> str:
     }.get(problem.code, f"{problem.part} is unknown")
 
 
-_COLLECTIVES = "the collectives are " + ", ".join(name.lower() for name in COLLECTIVES)
+_COLLECTIVES = "the collectives are broadcast, reduce, allgather, reducescatter and allreduce"
 _WHY = {
     "space": "NCCL splits at commas, semicolons and colons, and keeps everything else",
     "collective": _COLLECTIVES,

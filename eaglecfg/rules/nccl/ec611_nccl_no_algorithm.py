@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.parse import PREFIXES_SINCE
-from eaglecfg.nccl.selection import Left, without_algorithm
+from eaglecfg.nccl.version import PREFIXES_SINCE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.algorithms import barred
-from eaglecfg.rules.nccl.settings import Settings, finding, recent, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.selection import Left
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -22,10 +25,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if not names or view.tensor <= 1:
         yield NotApplicable()
         return
-    algorithms, protocols = view.allowed("NCCL_ALGO"), view.allowed("NCCL_PROTO")
-    lost = without_algorithm(algorithms, protocols, barred(view), view.version)
-    if lost:
-        yield _finding(view, names, lost)
+    from eaglecfg.rules.nccl.algorithms import lost
+
+    collectives = lost(view)
+    if collectives:
+        yield _finding(view, names, collectives)
 
 
 def _finding(view: Settings, names: list[str], lost: tuple[Left, ...]) -> Finding:
@@ -34,10 +38,9 @@ def _finding(view: Settings, names: list[str], lost: tuple[Left, ...]) -> Findin
         f"{name}={view.sees(name).text}" for name in ("NCCL_ALGO", "NCCL_PROTO") if _set(view, name)
     )
     reasons = list(dict.fromkeys(reason for left in lost for reason in left.idle.values()))
-    strict = recent(view, PREFIXES_SINCE)
+    strict = view.recent(PREFIXES_SINCE)
     outcome = "the first such call fails" if strict else f"NCCL {view.version} falls back to Ring"
-    return finding(
-        view,
+    return view.finding(
         names[0],
         f"{shown} leaves no algorithm for {which}; {outcome}",
         severity=None if strict else Severity.INFO,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.lists import COLLECTIVES, Allowed
-from eaglecfg.nccl.selection import FORCED_SINCE, left_for, unnamed_by
+from eaglecfg.nccl.version import FORCED_SINCE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.algorithms import barred
-from eaglecfg.rules.nccl.settings import Settings, finding, recent, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 NAME = "NCCL_ALGO"
 
@@ -21,11 +23,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None or allowed is None or view.tensor <= 1:
         yield NotApplicable()
         return
-    yield from _idle(view, allowed)
-    reduce = left_for("AllReduce", allowed, view.allowed("NCCL_PROTO"), barred(view))
-    if {algorithm for algorithm, _ in reduce.pairs} == {"NVLS"}:
-        yield finding(
-            view,
+    from eaglecfg.rules.nccl.algorithms import idle, left_alone, partial
+
+    yield from _idle(view, {} if view.text(NAME).startswith("^") else idle(view))
+    if left_alone(view) == {"NVLS"}:
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} leaves NVLS as the only algorithm of all-reduce, and NVLS knows no 8-bit "
             "types",
@@ -35,19 +37,13 @@ def check(ctx: Context) -> Iterator[Item]:
             "fails",
             help="add one that does the rest: allreduce:nvls,ring",
         )
-    if recent(view, FORCED_SINCE):
-        yield from _later(view, allowed)
+    if view.recent(FORCED_SINCE):
+        yield from _later(view, partial(allowed))
 
 
-def _idle(view: Settings, allowed: Allowed) -> Iterator[Item]:
-    bars, reasons = barred(view), {}
-    for collective in COLLECTIVES:
-        for algorithm, reason in left_for(collective, allowed, view.allowed("NCCL_PROTO"), bars).idle.items():
-            if algorithm in bars and not view.text(NAME).startswith("^"):
-                reasons[algorithm] = reason
+def _idle(view: Settings, reasons: Mapping[str, str]) -> Iterator[Item]:
     if reasons:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} lists {', '.join(reasons)}, which cannot run here",
             why="; ".join(dict.fromkeys(reasons.values())),
@@ -55,11 +51,9 @@ def _idle(view: Settings, allowed: Allowed) -> Iterator[Item]:
         )
 
 
-def _later(view: Settings, allowed: Allowed) -> Iterator[Item]:
-    unnamed = unnamed_by(allowed)
-    if unnamed and not allowed.general:
-        yield finding(
-            view,
+def _later(view: Settings, partial: bool) -> Iterator[Item]:
+    if partial:
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} names some collectives only; NCCL {view.version} leaves the others "
             "without an "
@@ -71,8 +65,7 @@ def _later(view: Settings, allowed: Allowed) -> Iterator[Item]:
             help="begin with an entry for all: ring,tree;" + view.text(NAME),
         )
     if view.symmetric:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} takes symmetric kernels out of the choice of NCCL {view.version}",
             severity=Severity.WARNING,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 NAME = "NCCL_PROTO"
 
@@ -27,8 +31,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if unsafe:
         yield _finding(view, unsafe, bool(allowed.negated))
     elif view.gpu is not None and view.gpu.c2c and view.nodes > 1:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} forces LL128 between nodes of {view.gpu_name}",
             severity=Severity.WARNING,
@@ -36,8 +39,7 @@ def check(ctx: Context) -> Iterator[Item]:
             help="leave LL128 out, and let NCCL's guard decide",
         )
     elif allowed.negated:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} leaves LL128 in, and so forces it",
             severity=Severity.WARNING,
@@ -63,8 +65,7 @@ def _unsafe(view: Settings) -> str:
 
 def _finding(view: Settings, unsafe: str, negated: bool) -> Finding:
     how = "leaves LL128 in" if negated else "names LL128"
-    return finding(
-        view,
+    return view.finding(
         NAME,
         f"{view.spelled(NAME)} {how}, and so forces it past NCCL's guard: {unsafe}",
         why="LL128 takes flag and data for one store; halves that arrive apart are taken for whole data, "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 NAME = "NCCL_PROTO"
 
@@ -29,8 +29,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if carrier.name not in ("nccl", "mixed"):
         return
     if elements == frozenset(("Simple",)):
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} leaves Simple alone for all-reduce, the slowest protocol for decode's "
             "small messages",
@@ -42,8 +41,7 @@ def check(ctx: Context) -> Iterator[Item]:
             fix=Fix("write LL,Simple", view.path(NAME), "LL,Simple", safe=False),
         )
     elif allowed.general:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} leaves LL alone for all sizes: prefill's large messages get half the "
             "bandwidth",

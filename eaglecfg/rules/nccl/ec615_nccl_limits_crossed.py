@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 PAIRS = (
     ("NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS", "NCHANNELS' minimum wins"),
@@ -30,8 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
         if least is None or most is None or least <= most:
             continue
         winner = most if who.startswith("the maximum") else least
-        yield finding(
-            view,
+        yield view.finding(
             low,
             f"{view.spelled(low)} lies above {view.spelled(high)}: {who}, {winner}",
             why="NCCL applies one limit after the other and reports nothing",
@@ -50,8 +53,7 @@ def _nvls(view: Settings) -> Iterator[Item]:
     for limit, beyond in (("NCCL_MIN_CTAS", int.__lt__), ("NCCL_MAX_CTAS", int.__gt__)):
         bound = view.number(limit) if limit in view else None
         if bound is not None and beyond(asked, bound):
-            yield finding(
-                view,
+            yield view.finding(
                 name,
                 f"{view.spelled(name)} lies outside {view.spelled(limit)}; NCCL uses {bound}",
                 severity=Severity.WARNING,

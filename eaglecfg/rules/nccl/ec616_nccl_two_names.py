@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 PAIRS = (
     ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", "the greater"),
@@ -28,8 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
     for old, new, who in PAIRS:
         if old not in view or new not in view:
             continue
-        yield finding(
-            view,
+        yield view.finding(
             old,
             f"{view.spelled(old)} and {view.spelled(new)} are two names of one limit; {who} holds",
             at_key=True,

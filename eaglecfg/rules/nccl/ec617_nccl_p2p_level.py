@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 NAME = "NCCL_P2P_LEVEL"
 WIDE = ("P2C", "PXN", "PHB", "SYS")
@@ -21,8 +25,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     if view.number("NCCL_P2P_DISABLE") == 1:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} is ignored, since {view.spelled('NCCL_P2P_DISABLE')} turns P2P off",
             why="NCCL looks at the level only where P2P is on",
@@ -37,8 +40,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view.topology is None:
         yield NotChecked(f"what {view.spelled(NAME)} does: declare hardware.topology")
     elif level == "NVL" and view.topology == "pcie":
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} on a host without NVLink turns P2P off",
             today=Today.SLOWER,
@@ -52,8 +54,7 @@ def check(ctx: Context) -> Iterator[Item]:
 def _wide(view: Settings, level: str) -> Finding:
     consumer = view.gpu is not None and view.gpu.consumer
     beyond = f"; the stock driver of {view.gpu_name} has none at all" if consumer else ""
-    return finding(
-        view,
+    return view.finding(
         NAME,
         f"{NAME}={level} lets GPUs talk directly further than NCCL's default on PCIe (PXB){beyond}",
         severity=Severity.WARNING if consumer else Severity.INFO,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    pass
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -15,7 +19,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    off = p2p_off(view)
+    off = view.p2p_off()
     if view.tensor <= view.nodes or not off or view.number("NCCL_SHM_DISABLE") != 1:
         return
     nothing = view.number("NCCL_NET_DISABLE_INTRA") == 1
@@ -24,8 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
         if nothing
         else "they talk through the network, even on one node"
     )
-    yield finding(
-        view,
+    yield view.finding(
         off,
         f"{view.spelled(off)} and {view.spelled('NCCL_SHM_DISABLE')} leave GPUs of one node neither P2P nor "
         "host "
@@ -36,14 +39,6 @@ def check(ctx: Context) -> Iterator[Item]:
         related=((view.path("NCCL_SHM_DISABLE"), "and host memory here"),),
         values={"NCCL_SHM_DISABLE": view.text("NCCL_SHM_DISABLE")},
     )
-
-
-def p2p_off(view: Settings) -> str:
-    """The variable that turns P2P off, empty where none does."""
-    if view.number("NCCL_P2P_DISABLE") == 1:
-        return "NCCL_P2P_DISABLE"
-    level = view.parsed("NCCL_P2P_LEVEL")
-    return "NCCL_P2P_LEVEL" if level is not None and level.taken == "LOC" else ""
 
 
 RULE = Rule(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.ec618_nccl_no_transport import p2p_off
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """NVLink is P2P, and symmetric memory needs it between all ranks."""
     view = settings(ctx)
-    off = p2p_off(view) if view is not None else ""
+    off = view.p2p_off() if view is not None else ""
     if view is None or not off or view.tensor <= 1:
         yield NotApplicable()
         return
     needs = _needs(view)
     if needs:
-        yield finding(
-            view,
+        yield view.finding(
             off,
             f"{view.spelled(off)} turns P2P off, and {needs} needs it",
             severity=Severity.ERROR,
@@ -32,8 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
     elif view.topology is None:
         yield NotChecked("whether P2P is worth keeping: declare hardware.topology")
     elif view.linked:
-        yield finding(
-            view,
+        yield view.finding(
             off,
             f"{view.spelled(off)} turns NVLink off for NCCL: everything goes through host memory",
             why=f"hardware.topology is {view.topology}, where P2P runs over NVLink",

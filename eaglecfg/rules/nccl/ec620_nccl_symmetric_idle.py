@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 FLAG = "enable_symm_mem"
 SYMMETRIC = ("NCCL_SYM_NOWIN_ENABLE", "NCCL_SYM_KERNEL", "NCCL_SYM_CTAS", "NCCL_SYM_TMA_ENABLE")
@@ -20,8 +24,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     wanted = [name for name in SYMMETRIC if name in view and view.text(name) not in ("", "0")]
     if view.symmetric and view.number("NCCL_WIN_ENABLE") == 0 and "NCCL_WIN_ENABLE" in view:
-        yield finding(
-            view,
+        yield view.finding(
             "NCCL_WIN_ENABLE",
             f"{view.spelled('NCCL_WIN_ENABLE')} forbids the windows that --enable-symm-mem registers",
             severity=Severity.ERROR,
@@ -32,8 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view.number("NCCL_CUMEM_ENABLE") in (0, -1):
         yield from _without_cumem(view, wanted)
     elif wanted and view.linked is False:
-        yield finding(
-            view,
+        yield view.finding(
             wanted[0],
             f"{view.spelled(wanted[0])} has nothing to act on: not every pair of ranks has NVLink",
             severity=Severity.INFO,
@@ -54,8 +56,7 @@ def _without_cumem(view: Settings, wanted: list[str]) -> Iterator[Item]:
         if name not in view or (name not in wanted and view.number(name) != 1):
             continue
         severity = {"NCCL_MNNVL_ENABLE": Severity.ERROR, "NCCL_RUNTIME_CONNECT": Severity.INFO}.get(name)
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)} does nothing without cuMem, and {by}",
             severity=severity,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, recent, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 NAME, FLAG, FABRIC = "NCCL_NVLS_ENABLE", "enable_nccl_nvls", "NCCL_MNNVL_ENABLE"
 
@@ -34,7 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
         )
     elif view.topology is None:
         yield NotChecked("whether NVLS can run: declare hardware.topology and hardware.gpu")
-    elif view.nodes == 1 and view.tensor == 2 and not recent(view, "2.28.9"):
+    elif view.nodes == 1 and view.tensor == 2 and not view.recent("2.28.9"):
         yield _at(
             view,
             ctx,
@@ -43,7 +47,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "NVLS was for more than two GPUs until then",
             "leave it out, or run a later NCCL",
         )
-    elif recent(view, "2.27") and not recent(view, "2.29") and NAME in view:
+    elif view.recent("2.27") and not view.recent("2.29") and NAME in view:
         sure = view.number(NAME) == 1
         yield _at(
             view,
@@ -65,7 +69,7 @@ def _lacks(view: Settings) -> str:
 
 def _at(view: Settings, ctx: Context, text: str, severity: Severity | None, why: str, help: str) -> Finding:
     if NAME in view:
-        return finding(view, NAME, f"{view.spelled(NAME)} {text}", severity=severity, why=why, help=help)
+        return view.finding(NAME, f"{view.spelled(NAME)} {text}", severity=severity, why=why, help=help)
     path = ctx.argument_path(FLAG)
     return Finding(f"--enable-nccl-nvls {text}", path=path, severity=severity, why=why, help=help)
 
@@ -76,8 +80,7 @@ def _fabric(view: Settings) -> Iterator[Item]:
     if view.gpu is None:
         yield NotChecked(f"whether {view.spelled(FABRIC)} can work: declare hardware.gpu")
     elif not view.gpu.fabric:
-        yield finding(
-            view,
+        yield view.finding(
             FABRIC,
             f"{view.spelled(FABRIC)} demands NVLink across nodes, which {view.gpu_name} does not have",
             severity=Severity.ERROR,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.nccl.engine_writes import written_names
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -17,15 +16,14 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     assert ctx.engine is not None
-    for name in written_names(ctx.engine.name):
+    for name in view.written():
         if name not in view:
             continue
         seen = view.sees(name)
         if not seen.by_engine or seen.text == view.text(name):
             continue
         because = f" because of {seen.why}" if seen.why.startswith("--") else ""
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"sglang {ctx.engine.version} replaces {view.spelled(name)} by {seen.text}{because}",
             why="the engine writes the variable into the environment of its ranks before NCCL reads it",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import recent, settings
+from eaglecfg.rules.nccl.view import settings
 
 FLAG, FIXED = "enable_symm_mem", "2.30.7"
 
@@ -25,7 +25,7 @@ def check(ctx: Context) -> Iterator[Item]:
     what = "--enable-symm-mem" if view.symmetric else view.spelled("NCCL_SYM_NOWIN_ENABLE")
     path = ctx.argument_path(FLAG) if view.symmetric else view.path("NCCL_SYM_NOWIN_ENABLE")
     values = {"nccl_version": view.version, "fixed": FIXED}
-    if graphs and not recent(view, FIXED):
+    if graphs and not view.recent(FIXED):
         yield Finding(
             f"{what} captures symmetric kernels of NCCL {view.version} in CUDA graphs; before {FIXED} they "
             "lack a barrier",

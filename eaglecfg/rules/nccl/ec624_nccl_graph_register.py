@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from eaglecfg.nccl.engine_writes import effective
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Fix, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 NAME = "NCCL_GRAPH_REGISTER"
 
@@ -19,13 +17,12 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None or NAME not in view or view.launch is None:
         yield NotApplicable()
         return
-    own = effective(NAME, replace(view.launch, env={k: v for k, v in view.launch.env.items() if k != NAME}))
+    own = view.engine_value(NAME)
     if not own.by_engine or view.number(NAME) in (0, None):
         return
     assert ctx.engine is not None
     path = view.path(NAME)
-    yield finding(
-        view,
+    yield view.finding(
         NAME,
         f"{view.spelled(NAME)} wins over sglang {ctx.engine.version}, which sets {own.text} for good reason",
         why=own.why or "decode graphs have hung with registered buffers",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 ORDER, MIXING = "NCCL_GRAPH_STREAM_ORDERING", "NCCL_GRAPH_MIXING_SUPPORT"
 
@@ -21,8 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
     # With symmetric memory the engine asks each communicator for graphs only, which means the same as 0.
     alone = mixing == 0 or (mixing is None and view.symmetric)
     if ORDER in view and view.number(ORDER) == 0 and not alone:
-        yield finding(
-            view,
+        yield view.finding(
             ORDER,
             f"{view.spelled(ORDER)} is supported only with {MIXING}=0, which is "
             f"{mixing if mixing is not None else 1}",
@@ -34,16 +33,14 @@ def check(ctx: Context) -> Iterator[Item]:
     if MIXING not in view:
         return
     if mixing == 0 and view.flag("enable_pdmux"):
-        yield finding(
-            view,
+        yield view.finding(
             MIXING,
             f"{view.spelled(MIXING)} does not go with --enable-pdmux, which runs collectives beside graphs",
             why="NCCL then assumes that captured and plain calls never overlap",
             help=f"leave {MIXING} out",
         )
     elif mixing == 1 and view.symmetric:
-        yield finding(
-            view,
+        yield view.finding(
             MIXING,
             f"{view.spelled(MIXING)} undoes what --enable-symm-mem asks of its communicators",
             severity=Severity.WARNING,

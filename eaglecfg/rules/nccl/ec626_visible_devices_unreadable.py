@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from eaglecfg.nccl.carrier import decode_carrier
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 NAME = "CUDA_VISIBLE_DEVICES"
 
@@ -22,14 +20,12 @@ def check(ctx: Context) -> Iterator[Item]:
     parts = [part.strip() for part in view.text(NAME).split(",") if part.strip()]
     if all(part.isdigit() for part in parts):
         return
-    plain = replace(view.launch, env={k: v for k, v in view.launch.env.items() if k != NAME})
-    otherwise = decode_carrier(plain, view.topology, view.gpu, fused=False)
+    otherwise = view.carrier(without=(NAME,))
     if otherwise.name == "unknown":
         yield NotChecked("whether the engine's own all-reduce is lost: declare hardware.topology")
-    if otherwise.name != "custom":
+    if otherwise.name not in ("custom", "fused"):
         return
-    yield finding(
-        view,
+    yield view.finding(
         NAME,
         f"{NAME} names GPUs by {parts[0]}, which the engine's own all-reduce cannot read: NCCL carries "
         "decode instead",

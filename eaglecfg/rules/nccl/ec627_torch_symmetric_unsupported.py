@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.engine_writes import Launch
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.engine_writes import Launch
+    from eaglecfg.rules.nccl.settings import Settings
 
 FLAG, CAPABILITIES, SIZES = "enable_torch_symm_mem", (9, 10), (2, 4, 6, 8)
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.engine_writes import Launch
 from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.engine_writes import Launch
+    from eaglecfg.rules.nccl.settings import Settings
 
 NAME, SINCE, SIZES = "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE", "0.5.21", (2, 4, 8)
 
@@ -23,8 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if early:
         lacks = f"sglang {view.launch.version} does not read it; it came with {SINCE}"
     if lacks:
-        yield finding(
-            view,
+        yield view.finding(
             NAME,
             f"{view.spelled(NAME)} has no effect: {lacks}",
             severity=Severity.WARNING if early else None,

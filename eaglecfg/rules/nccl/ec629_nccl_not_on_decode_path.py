@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.facts import VariableFact, variable_fact
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.facts import VariableFact
+    from eaglecfg.rules.nccl.settings import Settings
 
 TUNING = ("collective", "transport", "nvls", "symmetric", "graph", "topology")
 """What a variable must change to be meant for decode's all-reduce."""
@@ -29,8 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
     for name in view.given:
         reason = "" if name in tuned and carrier.name in ("none", "custom", "fused") else _reason(view, name)
         if reason:
-            yield finding(
-                view,
+            yield view.finding(
                 name,
                 f"{view.spelled(name)} does not change decode's all-reduce: {reason}",
                 why="a trial that differs in nothing else measures noise",
@@ -41,8 +44,7 @@ def check(ctx: Context) -> Iterator[Item]:
 def _elsewhere(view: Settings, names: list[str], why: str, source: str) -> Finding:
     listed = ", ".join(view.spelled(name) for name in names)
     evidence = (Evidence("engine", source, why),) if source else ()
-    return finding(
-        view,
+    return view.finding(
         names[0],
         f"{listed}: NCCL does not carry decode's all-reduce here; {why}",
         why="what is left to NCCL is the gathering of logits, the largest prefill messages and the start",
@@ -56,6 +58,8 @@ def _reason(view: Settings, name: str) -> str:
     """Why the variable does not reach decode's all-reduce, empty where it may."""
     if name.startswith("TORCH_NCCL_"):
         return "it acts on torch's process groups, and captured graphs call NCCL past them"
+    from eaglecfg.nccl.facts import variable_fact
+
     fact = variable_fact(name)
     if fact is None or fact.standing(view.version) not in ("there", "open"):
         return ""

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 ON = ("1", "true", "TRUE", "True")
 
@@ -51,8 +55,8 @@ def _logs(view: Settings) -> Iterator[Item]:
 
 
 def _costs(view: Settings, name: str, text: str, severity: Severity | None, why: str) -> Finding:
-    return finding(
-        view, name, f"{view.spelled(name)} {text}", severity=severity, why=why, help=f"remove {name}"
+    return view.finding(
+        name, f"{view.spelled(name)} {text}", severity=severity, why=why, help=f"remove {name}"
     )
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.facts import VariableFact
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.facts import VariableFact
+    from eaglecfg.rules.nccl.settings import Settings
 from eaglecfg.source.span import KeyPath
 
 OUTCOME = {
@@ -38,8 +42,7 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
     text = view.text(name)
     outcome, today = OUTCOME[fact.get("missing")]
     if "~" in text:
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)}: NCCL does not know ~, so that the file is not found; {outcome}",
             today=today,
@@ -49,8 +52,7 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         return
     path = Path(view.ctx.config.document.folder) / text
     if not path.is_file():
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)} does not exist here; {outcome}",
             today=today,
@@ -71,18 +73,17 @@ def _conf(view: Settings, name: str, path: Path) -> Iterator[Item]:
         at = Evidence(view.text(name), key.strip(), value.strip(), line=number)
         if key != key.strip() or value != value.lstrip():
             message = f"line {number} of {view.text(name)} has spaces around =, which NCCL keeps"
-            yield finding(view, name, message, evidence=(at,), help=f"write {key.strip()}={value.strip()}")
+            yield view.finding(name, message, evidence=(at,), help=f"write {key.strip()}={value.strip()}")
         elif key in view and view.text(key) != value:
             message = f"{view.spelled(key)} wins over {value} in {view.text(name)}"
-            yield finding(view, key, message, severity=Severity.INFO, today=Today.IGNORED, evidence=(at,))
+            yield view.finding(key, message, severity=Severity.INFO, today=Today.IGNORED, evidence=(at,))
 
 
 def _plugin(view: Settings, name: str) -> Iterator[Item]:
     for text in view.text(name).split(","):
         path = Path(view.ctx.config.document.folder) / text.strip()
         if "/" in text and not path.exists():
-            yield finding(
-                view,
+            yield view.finding(
                 name,
                 f"{name} names {text.strip()}, which does not exist here; NCCL goes on without the plug-in",
                 why="a plug-in that cannot be loaded costs one line in the log",
@@ -93,8 +94,7 @@ def _plugin(view: Settings, name: str) -> Iterator[Item]:
 def _written(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
     text = view.text(name)
     if "~" in text:
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)}: NCCL does not know ~, so that the file is not opened",
             why="the shell turns ~ into a folder, and no shell reads this value",
@@ -106,8 +106,7 @@ def _written(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         path: KeyPath = view.path(name)
         root, dot, ending = text.rpartition(".") if "." in text.rpartition("/")[2] else (text, "", "")
         fixed = f"{root}.%h.%p{dot}{ending}"
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)} is one file for {view.tensor} ranks, which write over each other",
             why="every rank opens the file anew",

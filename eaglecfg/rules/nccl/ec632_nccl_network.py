@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -17,8 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     if view.text("NCCL_NET").lower() == "ib" and view.number("NCCL_IB_DISABLE") == 1:
-        yield finding(
-            view,
+        yield view.finding(
             "NCCL_NET",
             f"{view.spelled('NCCL_NET')} asks for the network that {view.spelled('NCCL_IB_DISABLE')} turns "
             "off",
@@ -30,8 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
             values={"NCCL_IB_DISABLE": view.text("NCCL_IB_DISABLE")},
         )
     if len(view.text("NCCL_SOCKET_IFNAME")) == 1:
-        yield finding(
-            view,
+        yield view.finding(
             "NCCL_SOCKET_IFNAME",
             f"{view.spelled('NCCL_SOCKET_IFNAME')} is too short a name; NCCL ignores it",
             severity=Severity.ERROR,
@@ -43,8 +45,7 @@ def check(ctx: Context) -> Iterator[Item]:
     yield from _sockets(view)
     queues, split = view.number("NCCL_IB_QPS_PER_CONNECTION"), view.number("NCCL_IB_SPLIT_DATA_ON_QPS")
     if queues is not None and queues > 1 and split == 1 and view.nodes > 1:
-        yield finding(
-            view,
+        yield view.finding(
             "NCCL_IB_QPS_PER_CONNECTION",
             f"{view.spelled('NCCL_IB_QPS_PER_CONNECTION')} with {view.spelled('NCCL_IB_SPLIT_DATA_ON_QPS')} "
             "cuts decode's "
@@ -62,8 +63,7 @@ def _cards(view: Settings) -> Iterator[Item]:
     cards = [part.partition(":")[0] for part in text.lstrip("^").split(",")]
     loose = [card for card in cards if re.fullmatch(r".*_1", card) and f"{card}0" not in cards]
     if loose:
-        yield finding(
-            view,
+        yield view.finding(
             name,
             f"{view.spelled(name)} matches by beginning: {loose[0]} is also {loose[0]}0 and all that begin "
             "like it",
@@ -76,8 +76,7 @@ def _sockets(view: Settings) -> Iterator[Item]:
     threads, each = view.number("NCCL_SOCKET_NTHREADS"), view.number("NCCL_NSOCKS_PERTHREAD")
     if threads is None or each is None or threads * each <= 64 or "NCCL_NSOCKS_PERTHREAD" not in view:
         return
-    yield finding(
-        view,
+    yield view.finding(
         "NCCL_NSOCKS_PERTHREAD",
         f"{threads} threads of {each} sockets are {threads * each}; NCCL uses 64 at most",
         today=Today.REWRITTEN,

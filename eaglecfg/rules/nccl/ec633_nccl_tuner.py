@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import Settings, finding, settings
+from eaglecfg.rules.nccl.view import settings
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 TABLE, PLUGIN = "NCCL_TUNER_CONFIG_FILE", "NCCL_TUNER_PLUGIN"
 WORDS = (
@@ -26,8 +30,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     plugin = view.text(PLUGIN)
     if TABLE in view and plugin.lower() in ("", "none"):
-        yield finding(
-            view,
+        yield view.finding(
             TABLE,
             f"{TABLE} is read by the example tuner plug-in only, and {PLUGIN} names none",
             why="NCCL itself does not know the variable",
@@ -38,8 +41,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield from _table(view, Path(ctx.config.document.folder) / view.text(TABLE))
     lists = [name for name in ("NCCL_ALGO", "NCCL_PROTO") if view.text(name)]
     if lists and plugin.lower() not in ("", "none"):
-        yield finding(
-            view,
+        yield view.finding(
             PLUGIN,
             f"{view.spelled(lists[0])} filters before the tuner of {PLUGIN}: it cannot choose what the list "
             "leaves out",
@@ -56,8 +58,8 @@ def _table(view: Settings, path: Path) -> Iterator[Item]:
     ..."""
     if not path.is_file():
         message = f"{view.spelled(TABLE)} does not exist here; the plug-in then changes nothing"
-        yield finding(
-            view, TABLE, message, why=f"looked for as {path}", help="give the path as the server sees it"
+        yield view.finding(
+            TABLE, message, why=f"looked for as {path}", help="give the path as the server sees it"
         )
         return
     lines = path.read_bytes()[:262144].decode("utf-8", "replace").splitlines()
@@ -67,8 +69,7 @@ def _table(view: Settings, path: Path) -> Iterator[Item]:
         fields = [field.strip() for field in line.split(",")]
         fault = _fault(fields)
         if fault:
-            yield finding(
-                view,
+            yield view.finding(
                 TABLE,
                 f"line {number} of {view.text(TABLE)} {fault}",
                 why="names are lower case, and the plug-in puts a default for what it does not know",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import settings
+from eaglecfg.rules.nccl.view import settings
 
 FLAG = "flashinfer_allreduce_fusion_backend"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.nccl.facts import nccl_of_torch
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.nccl.settings import finding, settings
+from eaglecfg.rules.nccl.view import settings
 
 NAME = "SGLANG_NCCL_SO_PATH"
 
@@ -21,11 +20,12 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.engine is not None
     hardware = ctx.model.hardware
     pin = str(ctx.engine.values.get("pins", {}).get("torch", "")).removeprefix("==")
+    from eaglecfg.nccl.facts import nccl_of_torch
+
     torchs = nccl_of_torch((hardware.torch if hardware is not None else None) or pin)
     declared = hardware.nccl_version if hardware is not None else None
     differs = declared is not None and torchs is not None and declared != torchs
-    yield finding(
-        view,
+    yield view.finding(
         NAME,
         f"{NAME} gives captured graphs a library of their own; torch's groups keep "
         + (f"NCCL {torchs}" if torchs else "the one of torch")

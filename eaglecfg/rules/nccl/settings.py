@@ -4,11 +4,11 @@ writes."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglecfg.nccl.carrier import Carrier, decode_carrier
-from eaglecfg.nccl.engine_writes import Effective, Launch, effective
+from eaglecfg.nccl.engine_writes import Effective, Launch, effective, written_names
 from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, variable_fact
 from eaglecfg.nccl.gpus import Gpu, gpu_of
 from eaglecfg.nccl.lists import Allowed
@@ -120,8 +120,8 @@ class Settings:
         """Whether the engine uses NCCL's symmetric memory."""
         return bool(self.flag("enable_symm_mem"))
 
-    def carrier(self) -> Carrier:
-        """Which implementation carries decode's all-reduce."""
+    def carrier(self, *, without: Collection[str] = ()) -> Carrier:
+        """Which implementation carries decode's all-reduce, were the variables ``without`` not set."""
         if self.launch is None:
             return Carrier("unknown", "", ("an engine version that eaglecfg knows",))
         target = self.ctx.target.config if self.ctx.target is not None else None
@@ -129,27 +129,43 @@ class Settings:
         auto = facts.values.get("allreduce_fusion_auto", ()) if facts is not None else ()
         fused = target is not None and target.architecture in auto
         fused &= not self.flag("enforce_disable_flashinfer_allreduce_fusion")
-        return decode_carrier(self.launch, self.topology, self.gpu, fused=fused)
+        return decode_carrier(self._launch_without(without), self.topology, self.gpu, fused=fused)
+
+    def engine_value(self, name: str) -> Effective:
+        """What the engine would set where the user's value were not there."""
+        return effective(name, self._launch_without((name,)))
+
+    def _launch_without(self, names: Collection[str]) -> Launch:
+        assert self.launch is not None
+        env = {name: text for name, text in self.launch.env.items() if name not in names}
+        return replace(self.launch, env=env)
+
+    def written(self) -> tuple[str, ...]:
+        """Variables that the engine writes, in some version."""
+        return written_names(self.ctx.engine.name) if self.ctx.engine is not None else ()
+
+    def recent(self, version: str) -> bool:
+        """Whether NCCL is ``version`` or later."""
+        return at_least(self.version, version)
+
+    def finding(self, name: str, message: str, **more: Any) -> Finding:
+        """A finding at a variable, with its name, its text and NCCL's version among the values."""
+        values = {name: self.text(name), "nccl_version": self.version, **more.pop("values", {})}
+        return Finding(message, path=self.path(name), values=values, **more)
+
+    def p2p_off(self) -> str:
+        """The variable that turns P2P off, empty where none does."""
+        if self.number("NCCL_P2P_DISABLE") == 1:
+            return "NCCL_P2P_DISABLE"
+        level = self.parsed("NCCL_P2P_LEVEL")
+        return "NCCL_P2P_LEVEL" if level is not None and level.taken == "LOC" else ""
 
 
-def settings(ctx: Context, *, flags: Collection[str] = ()) -> Settings | None:
-    """The view of a deployment, None where it sets none of NCCL's variables or its neighbours' and none of
-    ``flags``."""
+def look(ctx: Context) -> Settings:
+    """The settings of a deployment."""
     given = variables(ctx.model)
-    if not given and not any(_runs(ctx, flag) for flag in flags):
-        return None
     version, source = _version(ctx)
     return Settings(ctx, given, version, source, _launch(ctx, given))
-
-
-def finding(view: Settings, name: str, message: str, **more: Any) -> Finding:
-    """A finding at a variable, with its name, its text and NCCL's version among the values."""
-    values = {name: view.text(name), "nccl_version": view.version, **more.pop("values", {})}
-    return Finding(message, path=view.path(name), values=values, **more)
-
-
-def _runs(ctx: Context, flag: str) -> Any:
-    return ctx.resolution.runs(flag) if ctx.resolution is not None else ctx.argument(flag)
 
 
 def _version(ctx: Context) -> tuple[str, str]:
@@ -181,8 +197,3 @@ def _launch(ctx: Context, given: Mapping[str, Variable]) -> Launch | None:
         ctx.resolution.graphs,
         env,
     )
-
-
-def recent(view: Settings, version: str) -> bool:
-    """Whether NCCL is ``version`` or later."""
-    return at_least(view.version, version)
