@@ -14,6 +14,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical name -> spellings in files, newest first. A name that is not listed is spelled as it is."""
 
+GREATEST = 2**63 - 1
+
 
 @record
 class ConfigValue:
@@ -61,9 +63,10 @@ class ModelConfig:
         return default if found is None or found.value is None else found.value
 
     def integer(self, name: str) -> int | None:
-        """The value of ``name`` if it is a whole number (a bool is not)."""
+        """The value of ``name`` if it is a whole number (a bool is not) that a 64-bit field can hold."""
         value = self.value(name)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
+        usable = isinstance(value, int) and not isinstance(value, bool) and -GREATEST <= value <= GREATEST
+        return value if usable else None
 
     @property
     def architecture(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.config import GREATEST, ModelConfig
 from eaglecfg.record import record
 
 IDS_KEY = "eagle_aux_hidden_state_layer_ids"
@@ -57,7 +57,14 @@ def read_request(draft: ModelConfig, *, honours_use_aux: bool) -> CaptureRequest
     return _given(found[IDS_KEY])
 
 
+MOST_IDS = 10_000
+"""Ids of one list. A target has a few hundred layers at most, so a longer list cannot be meant."""
+
+
 def _given(ids: Any) -> CaptureRequest:
+    if isinstance(ids, list) and len(ids) > MOST_IDS:
+        reason = f"{CONFIG_KEY}.{IDS_KEY} lists {len(ids):,} ids: no target has as many layers"
+        return CaptureRequest(None, "eagle_config", broken=True, reason=reason)
     if isinstance(ids, list) and all(isinstance(one, int) for one in ids):
         return CaptureRequest(tuple(int(one) for one in ids), "eagle_config")
     return CaptureRequest(
@@ -76,5 +83,5 @@ def layer_count(target: ModelConfig, depth: str) -> int | None:
     if depth == "top":
         found = target.top("num_hidden_layers")
         if found is not None and isinstance(found.value, int) and not isinstance(found.value, bool):
-            return found.value
+            return found.value if abs(found.value) <= GREATEST else None
     return target.integer("num_hidden_layers")

@@ -10,6 +10,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.facts import EngineFacts, FlagFact
 from eaglecfg.engines.flags import UNREADABLE
+from eaglecfg.engines.numerals import whole
 from eaglecfg.record import record, replace
 
 Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown"]
@@ -156,6 +157,8 @@ def _given(facts: EngineFacts, name: str, value: Any) -> Setting:
     if fault:
         return Setting(name, value, None, "refused", fault, flag.source)
     why = f"{label} marks it deprecated in favour of {flag.deprecated}" if flag.deprecated else ""
+    if flag.type == "int":
+        value = whole(value)  # from here on 4096 in quotes is the number that the engine makes of it
     return Setting(name, value, value, "asked", why, flag.source)
 
 
@@ -176,10 +179,10 @@ def _is_number(value: Any, kind: type[int] | type[float]) -> bool:
     if isinstance(value, bool):
         return False
     if isinstance(value, str):
-        # Some whole-number flags accept a suffix (context_length: 128k, 64Ki).
-        value = value.rstrip("kKMGTi") if kind is int else value
+        if kind is int:
+            return whole(value) is not None
         try:
-            kind(value)
+            float(value)
         except ValueError:
             return False
         return True

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.numerals import whole
 from eaglecfg.engines.resolve import Draftsheet, Origin
 
 DTYPES = {
@@ -16,6 +17,9 @@ DTYPES = {
     "float32": "float32",
 }
 """Spellings of a dtype that the engine takes, in flags and in config.json; any other counts as not given."""
+
+LONGEST = 2**63
+"""Lengths from here on fit no field of the engine."""
 
 
 def resolve_models(
@@ -102,9 +106,16 @@ def derived_context(config: ModelConfig, rule: Mapping[str, Any]) -> tuple[int |
     for name in rule["keys"]:
         found = config.find(name)
         if found is not None and found.value is not None:
-            value = whole(found.value)
-            return (None if value is None else int(factor * value)), found.key
+            return _scaled(whole(found.value), factor), found.key
     return rule["absent"], ""
+
+
+def _scaled(length: int | None, factor: float) -> int | None:
+    """``length`` times the rope factor, None where that is no length."""
+    if length is None or not -LONGEST < length < LONGEST:
+        return None
+    scaled = factor * length
+    return int(scaled) if -LONGEST < scaled < LONGEST else None
 
 
 def _quantization(sheet: Draftsheet) -> None:
@@ -117,22 +128,3 @@ def _quantization(sheet: Draftsheet) -> None:
     elif explicit is not None:
         why = f"--quantization {explicit} is handed on to the draft, which names none of its own"
         sheet.put("draft.quantization", explicit, "default", why, "draft_quantization_inherits")
-
-
-def whole(value: Any) -> int | None:
-    """``value`` as a whole number, with suffixes as the engine reads them (``128k``, ``64Ki``).
-
-    None for anything else.
-    """
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if not isinstance(value, str):
-        return None
-    digits = value.rstrip("kKMGTi")
-    scale = _SUFFIXES.get(value[len(digits) :])
-    return int(digits) * scale if scale is not None and digits.isdecimal() else None
-
-
-_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}

@@ -40,7 +40,8 @@ def _attention_dp(sheet: Draftsheet) -> int:
 
 def _page_size(sheet: Draftsheet) -> None:
     backend = sheet.asked("attention_backend")
-    sizes = sheet.facts.values["page_forced"].get(backend)
+    # Anything but text is refused as a flag, and a list or a mapping cannot even be looked up.
+    sizes = sheet.facts.values["page_forced"].get(backend) if isinstance(backend, str) else None
     asked = sheet.asked("page_size")
     if sizes and (asked is None or asked not in sizes):
         page = sizes[0] if len(sizes) == 1 else 64

@@ -29,7 +29,8 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
     None: the engine is not known. A version older than all that were read gets the oldest facts; one that is
     no version number at all (``nightly``) gets the newest. ``standing`` says which it is.
     """
-    if not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
+    # A longer name is none of ours, and some are too long for the file system to look up.
+    if len(name) > 40 or not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
         return None
     known = tuple(_read(name, "versions.json")["versions"])
     facts_of, standing = stand(version, known)

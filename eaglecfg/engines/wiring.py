@@ -16,6 +16,9 @@ Strictness = Literal["exact", "truncates", "pads", "unchecked", "ignored"]
 Part = Literal["fc", "norm", "attention", "mlp", "head", "embedding", "map"]
 Owner = Literal["own", "target", "tied"]
 
+MOST_STATES = 1_000
+"""Captured states whose norms are listed: no target has as many layers; a file can say anything."""
+
 
 @record
 class ExpectedTensor:

@@ -11,6 +11,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import DraftFact
 from eaglecfg.engines.reading import CONFIG_KEY, CaptureRequest
 from eaglecfg.engines.wiring import (
+    MOST_STATES,
     ExpectedTensor,
     Wiring,
     WiringProblem,
@@ -25,6 +26,9 @@ OWN_HEAD_DIM = frozenset(
     ("qwen3", "gpt_oss", "gemma2", "gemma3_text", "llama4_text", "minimax_m2", "deepseek_v3", "kimi_k2")
 )
 """Model types whose transformers config class has a default head_dim that is no share of hidden_size."""
+
+MOST_LAYERS = 128
+"""Layers of a draft whose tensors are listed. Drafts have one to four; a file can say anything."""
 
 _AUX_NORMS = ("aux_norm_low.weight", "aux_norm_mid.weight", "aux_norm_high.weight")
 
@@ -66,7 +70,8 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
 
 def _head_dim(draft: ModelConfig, hidden: int | None, heads: int | None) -> int | None:
     """Head width where the file names none: a share of hidden, or not known (see OWN_HEAD_DIM)."""
-    if draft.value("model_type") in OWN_HEAD_DIM:
+    kind = draft.value("model_type")
+    if isinstance(kind, str) and kind in OWN_HEAD_DIM:
         return None
     return hidden // heads if hidden is not None and heads else None
 
@@ -79,7 +84,7 @@ def _norm_before_fc(draft: ModelConfig) -> bool:
 
 
 def _tensors(wiring: Wiring, draft: ModelConfig) -> Iterator[ExpectedTensor]:
-    for index in range(wiring.layers):
+    for index in range(min(wiring.layers, MOST_LAYERS)):
         yield from _layer(wiring, index)
     outer = wiring.fact.outer
     hidden, width = wiring.hidden, wiring.state_width
@@ -98,7 +103,7 @@ def _tensors(wiring: Wiring, draft: ModelConfig) -> Iterator[ExpectedTensor]:
             "input_norm.weight", wiring.fc_in, why="norm_before_fc: one norm over all captured states"
         )
     if wiring.fc_norm:
-        for index in range(wiring.states):
+        for index in range(min(wiring.states, MOST_STATES)):
             also = _AUX_NORMS[index : index + 1]
             yield plain(
                 f"fc_norm.{index}.weight", width, why="fc_norm: one norm per captured state", also=also

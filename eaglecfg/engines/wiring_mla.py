@@ -8,6 +8,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import DraftFact
 from eaglecfg.engines.reading import CaptureRequest
 from eaglecfg.engines.wiring import (
+    MOST_STATES,
     ExpectedTensor,
     Part,
     Strictness,
@@ -67,7 +68,7 @@ def _tensors(wiring: Wiring, draft: ModelConfig) -> Iterator[ExpectedTensor]:
         yield ExpectedTensor(("fc.bias",), (hidden,), True, "exact", "bias is true", "fc")
     if wiring.fc_norm:
         why = "fc_norm: one norm per captured state"
-        for index in range(wiring.states):
+        for index in range(min(wiring.states, MOST_STATES)):
             yield ExpectedTensor((f"fc_norm.{index}.weight",), (width,), True, "exact", why, "norm")
     yield ExpectedTensor(("norm.weight",), (hidden,), True, "exact", "the norm before the head", "norm")
     yield from vocabulary_tensors(wiring, "")

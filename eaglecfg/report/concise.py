@@ -32,5 +32,5 @@ def render(report: Report) -> list[Line]:
                 )
             )
     for crash in report.crashes:
-        out.append(line(Part(f"internal-error[{crash.rule.id}]", "error"), f" {visible(crash.error)}"))
+        out.append(line(Part(f"internal-error[{crash.name}]", "error"), f" {visible(crash.error)}"))
     return out

@@ -59,7 +59,7 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
             for each in report.dropped
         ],
         "crashes": [
-            {"rule": crash.rule.id, "deployment": crash.deployment, "error": crash.error}
+            {"rule": crash.rule and crash.rule.id, "deployment": crash.deployment, "error": crash.error}
             for crash in report.crashes
         ],
     }

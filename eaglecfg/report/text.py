@@ -25,7 +25,7 @@ def render(report: Report, fail_on: Severity, *, version: str, width: int = WIDT
     out += render_findings(report, width)
     for crash in report.crashes:
         out += [
-            line(Part(f"internal error[{crash.rule.id} {crash.rule.slug}]", "error"), f" {crash.error}"),
+            line(Part(f"internal error[{crash.name}]", "error"), f" {crash.error}"),
             line("  This is a fault of eaglecfg; the other checks ran. Add --traceback to see where."),
             (),
         ]
@@ -147,7 +147,7 @@ def _verdict(report: Report, fail_on: Severity) -> Line:
         1: ("FAIL", "error", f"findings at or above {fail_on}"),
         2: ("UNREADABLE", "error", "a file could not be taken apart, so the rest of it was not checked"),
         3: ("INCOMPLETE", "warning", "something that the config names could not be read"),
-        4: ("INTERNAL ERROR", "error", "a rule crashed; its check is missing from this report"),
+        4: ("INTERNAL ERROR", "error", "a check crashed and is missing from this report"),
     }
     word, style, text = words[code]
     return line(Part(word, style), f"  {text} (exit {code})")

@@ -45,12 +45,20 @@ class Dropped:
 
 @record
 class Crash:
-    """A rule that raised. ``trace`` is for the bug report, never printed unasked."""
+    """A rule that raised; ``rule`` None: what rules look at could not be put together.
 
-    rule: Rule
+    ``trace`` is for the bug report, never printed unasked.
+    """
+
+    rule: Rule | None
     error: str
     trace: str
     deployment: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The rule as a report names it."""
+        return "facts" if self.rule is None else f"{self.rule.id} {self.rule.slug}"
 
 
 @record

@@ -14,6 +14,7 @@ from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
 from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped
 from eaglecfg.rules.registry import chosen, matching
+from eaglecfg.rules.tidy import tidied
 from eaglecfg.schema.deployment import Engine
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import kind_of, load_study
@@ -73,14 +74,16 @@ def validate(
         if kind_of(document) == "study":
             _run(rules, ("file", "study"), _study_context(document, engine_version), tally)
             continue
-        config = under_version(load_config(document), engine_version)
+        config = under_version(_config(document, tally), engine_version)
         if config.engine is not None:
             engines.append(f"{config.engine.name} {config.engine.version}")
         _run(rules, ("file",), Context(config), tally)
         for each in config.deployments:
             if deployment in (None, each.name):
                 names.append(each.name)
-                _run(rules, ("deployment",), deployment_context(config, each, checkpoints), tally)
+                context = _context(config, each, checkpoints, tally)
+                if context is not None:
+                    _run(rules, ("deployment",), context, tally)
     if deployment is not None and not names:
         raise UsageError(f"there is no deployment {deployment!r} in {', '.join(d.name for d in documents)}")
     for checkpoint in checkpoints.read:
@@ -213,10 +216,31 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             place = document.place(finding.path)
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity
-            tally.findings.append(Reported(rule, finding, severity, document, finding.span or at, name))
+            span = finding.span or at
+            tally.findings.append(Reported(rule, tidied(finding), severity, document, span, name))
 
 
-def _crash(rule: Rule, error: Exception, name: str | None) -> Crash:
+def _config(document: Document, tally: _Tally) -> LoadedConfig:
+    """The typed config; nothing but the text where our own loading fails, so that text rules still run."""
+    try:
+        return load_config(document)
+    except Exception as error:
+        tally.crashes.append(_crash(None, error, None))
+        return LoadedConfig(document, None, (), ())
+
+
+def _context(
+    config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints, tally: _Tally
+) -> Context | None:
+    """What rules look at, None where putting it together fails: other deployments must not suffer from it."""
+    try:
+        return deployment_context(config, deployment, checkpoints)
+    except Exception as error:
+        tally.crashes.append(_crash(None, error, deployment.name))
+        return None
+
+
+def _crash(rule: Rule | None, error: Exception, name: str | None) -> Crash:
     import traceback
 
     return Crash(rule, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)

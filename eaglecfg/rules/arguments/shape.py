@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eaglecfg.engines.numerals import whole
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 
@@ -42,7 +43,10 @@ def asked(ctx: Context) -> Asked | None:
     names = ("num_steps", "eagle_topk", "num_draft_tokens")
     if ctx.refused("speculative") or any(ctx.refused("speculative", name) for name in names):
         return None
-    steps, topk, tokens = (ctx.argument(f"speculative_{name}") for name in names)
+    given = [ctx.argument(f"speculative_{name}") for name in names]
+    steps, topk, tokens = (whole(value) for value in given)
+    if [steps, topk, tokens].count(None) != given.count(None):
+        return None  # one of them is no number, of which another rule says so
     return Asked(steps, topk, tokens, ctx.argument("speculative_adaptive") is True)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eaglecfg.checkpoint.config import ModelConfig
-from eaglecfg.engines.resolve_models import derived_context, whole
+from eaglecfg.engines.numerals import whole
+from eaglecfg.engines.resolve_models import derived_context
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 
