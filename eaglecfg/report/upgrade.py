@@ -120,8 +120,10 @@ _OUTCOMES = {
 def _change(change: Difference, width: int) -> Iterator[Line]:
     yield line("  ", Part(f"{change.before} → {change.after}", "bold"))
     for old, new in change.settings:
-        before, after = _setting_words(old), _setting_words(new)
-        yield from wrapped(line(f"    {new.name}:"), f"{before} → {after}", width, "      ")
+        text = f"{_setting_words(old)} → {_setting_words(new)}"
+        if old.origin == new.origin == "default":
+            text = f"{_plain(old.runs)} → {_plain(new.runs)} by default"
+        yield from wrapped(line(f"    {new.name}:"), text, width, "      ")
     for found in change.appear:
         yield from _finding("+", found, "appears", width)
     for found in change.vanish:
@@ -185,6 +187,8 @@ def _verdict(upgrade: Upgrade, fail_on: Severity, width: int) -> Iterator[Line]:
             f"{len(report.not_checked)} not checked",
         ]
         yield line(f"{view.version:<{digits}}  ", " · ".join(parts), Part(_standing(view), "dim"))
+    if any(view.report.findings for view in upgrade.views):
+        yield line(Part("`eaglecfg validate` shows the findings of the version that the file names", "dim"))
     code = exit_code(upgrade, fail_on)
     words: dict[int, tuple[str, Style, str]] = {
         0: ("OK", "good", f"nothing at or above {fail_on}"),

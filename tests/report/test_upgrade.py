@@ -142,6 +142,43 @@ def test_the_text_is_short_where_nothing_changes(
     assert "0.5.21 → 0.5.23\n    " not in text
 
 
+def test_shapes_chosen_by_the_engine_are_told_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shape = {"num_steps": None, "eagle_topk": None, "num_draft_tokens": None}
+    target = {"config": {"architectures": ["Qwen3ForCausalLM"]}}
+    materialize({"deployment": {"speculative": shape}, "target": target}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    _, text = text_of(capsys, "--engine-version", "0.5.7,0.5.8")
+    assert "    speculative_eagle_topk: 4 → 1 by default\n" in text
+    assert "    ~ info[EC311 automatic-shape] says something else: sglang 0.5.8 chooses num_steps 3" in text
+
+
+def test_what_an_engine_rewrites_is_told_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    materialize({"deployment": {"server": {"enable_mixed_chunk": True}}}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    _, text = text_of(capsys, "--engine-version", "0.5.18,0.5.19")
+    assert "enable_mixed_chunk: false (rewritten: " in text
+    assert "→\n      true as asked" in text
+    assert "- warning[EC322 mixed-chunk] vanishes: " in text
+
+
+def test_a_file_that_does_not_parse_or_a_checkpoint_that_is_not_there_keep_their_exit_codes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    materialize({"text": "version: [1\n"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, text = text_of(capsys, "--engine-version", "0.5.14,0.5.23")
+    assert code == 2
+    assert "could not be parsed (exit 2)" in text
+    materialize({"deployment": {"target": {"checkpoint": "nowhere"}}}, tmp_path)
+    code, text = text_of(capsys, "--engine-version", "0.5.14,0.5.23")
+    assert code == 3
+    assert "could not be read (exit 3)" in text
+
+
 def test_a_residual_that_is_left_out_is_no_other_layer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
