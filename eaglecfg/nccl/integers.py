@@ -20,7 +20,7 @@ _ON, _OFF = (
 def parse_integer(fact: VariableFact, text: str, version: str) -> Parsed:
     """A variable of kind ``int``: what strtoll reads, and what becomes of numbers that NCCL does not take."""
     number = read_number(text)
-    expected = _expected(fact)
+    expected = _expected(fact, version)
     if number.overflow:
         shown = f"its default ({fact.get('default', 'unknown')})"
         return Parsed(fact.name, text, None, shown, (Problem("overflow", shown, expected),))
@@ -36,13 +36,13 @@ def parse_integer(fact: VariableFact, text: str, version: str) -> Parsed:
     return Parsed(fact.name, text, taken, str(taken) if taken is not None else "its default", tuple(problems))
 
 
-def _expected(fact: VariableFact) -> str:
+def _expected(fact: VariableFact, version: str) -> str:
     values, bounds = fact.get("values"), fact.get("range")
     unit = " bytes without a suffix" if fact.get("bytes") else ""
     if values:
         return " or ".join((", ".join(map(str, values[:-1])), str(values[-1])))
     if bounds:
-        low, high = bounds
+        low, high = bounds[0], bounds[1] and _limit(fact, version)
         text = f"a whole number from {low} to {high}" if high is not None else f"a whole number from {low}"
         return text + (f" that {fact.get('multiple')} divides" if fact.get("multiple") else "") + unit
     if fact.get("multiple"):
@@ -70,7 +70,7 @@ def _meant(fact: VariableFact, text: str) -> str | None:
 def _judged(fact: VariableFact, value: int, version: str) -> tuple[int | None, Problem | None]:
     """The number that NCCL works with for ``value``, and what is wrong with it."""
     values, bounds, multiple = fact.get("values"), fact.get("range"), fact.get("multiple")
-    expected = _expected(fact)
+    expected = _expected(fact, version)
     if values and value not in values:
         taken, outcome = _switch(fact, value)
         return taken, Problem("values", outcome, expected)
@@ -79,7 +79,7 @@ def _judged(fact: VariableFact, value: int, version: str) -> tuple[int | None, P
         outcome = "NCCL does not check it" if instead == "unchecked" else f"NCCL uses {instead}"
         taken = value if instead == "unchecked" else int(instead)
         return taken, Problem("multiple", outcome, f"a multiple of {multiple}")
-    if bounds and not (bounds[0] <= value and (bounds[1] is None or value <= bounds[1])):
+    if bounds and not (bounds[0] <= value and (bounds[1] is None or value <= _limit(fact, version))):
         taken, outcome = _outside(fact, value, version)
         return taken, Problem("range", outcome, expected)
     if fact.get("power") and value & (value - 1):
@@ -106,7 +106,7 @@ def _switch(fact: VariableFact, value: int) -> tuple[int | None, str]:
 
 
 def _outside(fact: VariableFact, value: int, version: str) -> tuple[int | None, str]:
-    low, high = fact.get("range")
+    low = fact.get("range")[0]
     mode = fact.get("outside")
     later = fact.get("outside_later")
     if value < low and fact.get("low"):
@@ -120,7 +120,6 @@ def _outside(fact: VariableFact, value: int, version: str) -> tuple[int | None, 
         return None, f"NCCL ignores it and keeps its default ({fact.get('default')})"
     if mode == "infinite":
         return value, "NCCL hands it on, and the card waits for ever instead of failing"
-    del high
     return value, "NCCL does not check it"
 
 

@@ -39,6 +39,8 @@ from eaglecfg.rules.nccl import (
     ec633_nccl_tuner,
     ec634_fusion_backend_unsupported,
     ec635_nccl_second_library,
+    ec638_nccl_search_pointless,
+    ec639_debug_in_study,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -77,4 +79,6 @@ RULES: tuple[Rule, ...] = (
     ec633_nccl_tuner.RULE,
     ec634_fusion_backend_unsupported.RULE,
     ec635_nccl_second_library.RULE,
+    ec638_nccl_search_pointless.RULE,
+    ec639_debug_in_study.RULE,
 )

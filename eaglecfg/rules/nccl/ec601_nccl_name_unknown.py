@@ -49,7 +49,7 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
     near = _nearest(name)
     yield view.finding(
         name,
-        f"NCCL reads no variable {name}" + (f"; {near} is the name" if name in table["renamed"] else ""),
+        f"NCCL reads no variable {name}" + (f"; the nearest name is {near}" if near else ""),
         at_key=True,
         why="NCCL asks for the names that it knows and never reports others",
         help=(f"did you mean {near}?" if near else "remove it")

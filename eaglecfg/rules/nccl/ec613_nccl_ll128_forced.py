@@ -53,8 +53,8 @@ def _unsafe(view: Settings) -> str:
     """Why LL128 may break data here, empty where it may not."""
     if view.gpu is not None and view.gpu.capability < 7:
         return f"{view.gpu_name} has compute capability {view.gpu.capability}, and LL128 needs 7"
-    if view.topology == "nvswitch" or view.linked:
-        return ""
+    if view.topology == "nvswitch" or view.linked or view.tensor <= view.nodes:
+        return ""  # between nodes NCCL's guard asks for the distance to the card, which nothing here declares
     where = (
         "the pairs are joined over PCIe"
         if view.topology == "nvlink-pair"

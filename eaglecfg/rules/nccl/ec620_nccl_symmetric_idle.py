@@ -51,7 +51,8 @@ def _without_cumem(view: Settings, wanted: list[str]) -> Iterator[Item]:
         if seen.by_engine
         else f"NCCL_CUMEM_ENABLE={seen.text} is given"
     )
-    more = ["NCCL_MNNVL_ENABLE"] if view.nodes > 1 else []
+    fabric = view.gpu is None or view.gpu.fabric  # without one a rule of its own speaks
+    more = ["NCCL_MNNVL_ENABLE"] if view.nodes > 1 and fabric else []
     for name in (*wanted, *more, "NCCL_RUNTIME_CONNECT"):
         if name not in view or (name not in wanted and view.number(name) != 1):
             continue
