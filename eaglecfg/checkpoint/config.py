@@ -14,7 +14,8 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical name -> spellings in files, newest first. A name that is not listed is spelled as it is."""
 
-GREATEST = 2**63 - 1
+GREATEST = 2**31 - 1
+"""The greatest length that a model can have: its kernels count in 32 bits."""
 
 
 @record
@@ -63,13 +64,17 @@ class ModelConfig:
         return default if found is None or found.value is None else found.value
 
     def integer(self, name: str) -> int | None:
-        """The value of ``name`` if it is a whole number (a bool is not) that a 64-bit field can hold."""
-        value = self.value(name)
-        usable = isinstance(value, int) and not isinstance(value, bool) and -GREATEST <= value <= GREATEST
-        return value if usable else None
+        """The value of ``name`` if it can be a length: a whole number (a bool is not), 1 to GREATEST."""
+        return length(self.value(name))
 
     @property
     def architecture(self) -> str | None:
         """``architectures[0]`` of the whole file, which is what an engine picks the model class by."""
         names = self.raw.get("architectures")
         return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else None
+
+
+def length(value: Any) -> int | None:
+    """``value`` where it can be a length or a count, else None; what no model is built from is not known."""
+    usable = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= GREATEST
+    return value if usable else None

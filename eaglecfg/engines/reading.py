@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from eaglecfg.checkpoint.config import GREATEST, ModelConfig
+from eaglecfg.checkpoint.config import ModelConfig, length
 from eaglecfg.record import record
 
 IDS_KEY = "eagle_aux_hidden_state_layer_ids"
@@ -82,6 +82,6 @@ def layer_count(target: ModelConfig, depth: str) -> int | None:
     """
     if depth == "top":
         found = target.top("num_hidden_layers")
-        if found is not None and isinstance(found.value, int) and not isinstance(found.value, bool):
-            return found.value if abs(found.value) <= GREATEST else None
+        if found is not None and found.value is not None:
+            return length(found.value)
     return target.integer("num_hidden_layers")

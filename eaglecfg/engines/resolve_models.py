@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.config import GREATEST, ModelConfig
 from eaglecfg.engines.numerals import whole
 from eaglecfg.engines.resolve import Draftsheet, Origin
 
@@ -17,9 +17,6 @@ DTYPES = {
     "float32": "float32",
 }
 """Spellings of a dtype that the engine takes, in flags and in config.json; any other counts as not given."""
-
-LONGEST = 2**63
-"""Lengths from here on fit no field of the engine."""
 
 
 def resolve_models(
@@ -112,10 +109,10 @@ def derived_context(config: ModelConfig, rule: Mapping[str, Any]) -> tuple[int |
 
 def _scaled(length: int | None, factor: float) -> int | None:
     """``length`` times the rope factor, None where that is no length."""
-    if length is None or not -LONGEST < length < LONGEST:
+    if length is None or not 0 < length <= GREATEST:
         return None
     scaled = factor * length
-    return int(scaled) if -LONGEST < scaled < LONGEST else None
+    return int(scaled) if 0 < scaled <= GREATEST else None
 
 
 def _quantization(sheet: Draftsheet) -> None:

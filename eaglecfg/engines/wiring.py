@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.config import ModelConfig, length
 from eaglecfg.engines.facts import DraftFact, EngineFacts
 from eaglecfg.engines.reading import IDS_KEY, IdsFrom, read_request
 from eaglecfg.record import record
@@ -153,7 +153,7 @@ def count_states(fact: DraftFact, draft: ModelConfig) -> tuple[int, str]:
     """(captured states as the draft class counts them, the key it counted by). Never raises on odd values."""
     for key in fact.count_keys:
         value = _lookup(draft, key)
-        if key == "num_aux_hidden_states" and isinstance(value, int) and not isinstance(value, bool):
+        if key == "num_aux_hidden_states" and length(value) is not None:
             return value, key
         # The Llama class takes an empty list for none; the MLA class counts it.
         if key.endswith(IDS_KEY) and isinstance(value, list) and (value or fact.family == "mla"):

@@ -54,8 +54,10 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
         norm_output="norm_output" in fact.honours and bool(draft.value("norm_output", False)),
         layers=1 if layers is None else layers,
         heads=heads,
-        kv_heads=draft.integer("num_key_value_heads") or heads,
-        head_dim=draft.integer("head_dim") or _head_dim(draft, hidden, heads),
+        kv_heads=heads
+        if draft.value("num_key_value_heads") is None
+        else draft.integer("num_key_value_heads"),
+        head_dim=_head_dim(draft, hidden, heads),
         intermediate=draft.integer(mlp_key),
         vocabulary=draft.integer("vocab_size"),
         draft_vocabulary=draft.integer("draft_vocab_size"),
@@ -69,7 +71,9 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
 
 
 def _head_dim(draft: ModelConfig, hidden: int | None, heads: int | None) -> int | None:
-    """Head width where the file names none: a share of hidden, or not known (see OWN_HEAD_DIM)."""
+    """Head width as the file names it, else a share of hidden, or not known (see OWN_HEAD_DIM)."""
+    if draft.value("head_dim") is not None:
+        return draft.integer("head_dim")
     kind = draft.value("model_type")
     if isinstance(kind, str) and kind in OWN_HEAD_DIM:
         return None

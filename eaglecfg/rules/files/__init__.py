@@ -16,6 +16,7 @@ from eaglecfg.rules.files import (
     ec811_revision_not_fixed,
     ec812_odd_files,
     ec813_side_files,
+    ec814_config_value_types,
 )
 from eaglecfg.rules.model import Rule
 
@@ -33,4 +34,5 @@ RULES: tuple[Rule, ...] = (
     ec811_revision_not_fixed.RULE,
     ec812_odd_files.RULE,
     ec813_side_files.RULE,
+    ec814_config_value_types.RULE,
 )

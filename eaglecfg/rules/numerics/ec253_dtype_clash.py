@@ -8,7 +8,8 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.files.config_values import fits_dtype
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -20,6 +21,9 @@ def check(ctx: Context) -> Iterator[Item]:
     draft, target = ctx.draft.config, ctx.target.config
     if ctx.argument("dtype") not in (None, "auto") or _fixed(ctx, target):
         yield NotApplicable()
+        return
+    if not fits_dtype(draft.value("dtype")) or not fits_dtype(target.value("dtype")):
+        yield NotChecked("a config.json names no dtype that torch knows")
         return
     assert ctx.resolution is not None
     own, wanted = ctx.resolution.runs("draft.dtype"), ctx.resolution.runs("target.dtype")

@@ -50,9 +50,11 @@ def check(ctx: Context) -> Iterator[Item]:
             evidence=(tensor_line(head), declared),
             values={"draft_vocab_size": rows, "lm_head_rows": found},
         )
-    elif head.shape != (rows, config.integer("hidden_size")):
+    elif (width := config.integer("hidden_size")) is None:
+        yield NotChecked(f"{config.file} does not tell hidden_size, the columns of lm_head.weight")
+    elif head.shape != (rows, width):
         yield Finding(
-            f"lm_head.weight must be [{rows}, {config.integer('hidden_size')}], but is {list(head.shape)}",
+            f"lm_head.weight must be [{rows}, {width}], but is {list(head.shape)}",
             path=ctx.where("draft", "checkpoint"),
             why="SGLang stops while it loads the head: the sizes do not fit",
             help="take the head and config.json from one training run",
