@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from eaglecfg.schema.deployment import ConfigFile
+from eaglecfg.schema.nccl_block import nccl_block
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.schema.training import TrainingRecord
 
@@ -24,7 +25,9 @@ Schema = dict[str, Any]
 def json_schemas() -> dict[str, Schema]:
     """File name -> JSON Schema (draft 7) of eaglecfg.yaml, of a study file and of a training record."""
     return {
-        "eaglecfg.schema.json": _with_defaults(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml")),
+        "eaglecfg.schema.json": _with_defaults(
+            _with_nccl(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml"))
+        ),
         "study.schema.json": _schema(StudyFile, "study.schema.json", "eaglecfg study"),
         "eaglecfg-training.schema.json": _schema(
             TrainingRecord, "eaglecfg-training.schema.json", "eaglecfg-training.json"
@@ -87,6 +90,15 @@ def _allow_numbers(schema: Schema) -> None:
             _allow_numbers(inner)
     for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         _allow_numbers(option)
+
+
+def _with_nccl(schema: Schema) -> Schema:
+    """Describe NCCL's variables one by one, as its facts have them."""
+    definitions = schema["definitions"]
+    definitions["Nccl"] = nccl_block(list(_TEXT_TYPES))
+    block = definitions["Deployment"]["properties"]
+    block["nccl"] = {"allOf": [_ref("Nccl")], "description": block["nccl"]["description"]}
+    return schema
 
 
 def _with_defaults(schema: Schema) -> Schema:

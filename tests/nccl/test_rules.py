@@ -78,6 +78,16 @@ def test_the_version_is_the_one_that_the_engines_torch_brings(
     assert one.finding.values["nccl_version"] == version
 
 
+@pytest.mark.parametrize(
+    ("declared", "version"),
+    [("2.30", "2.30.7"), ("2.29", "2.29"), ("unknown", "2.30.7"), ("2.31.2", "2.31.2")],
+)
+def test_a_declared_version_counts_where_it_is_one(declared: str, version: str, tmp_path: Path) -> None:
+    found = report(tmp_path, {"NCCL_NTHREADS": "100"}, {**PCIE, "nccl_version": declared})
+    (one,) = [one for one in found.findings if one.rule.id == "EC607"]
+    assert one.finding.values["nccl_version"] == version
+
+
 def test_a_forced_protocol_is_judged_by_links_and_unjudged_without_them(tmp_path: Path) -> None:
     env = {"NCCL_PROTO": "LL,LL128,Simple"}
     assert loud(report(tmp_path / "pcie", env)) == ["EC613"]

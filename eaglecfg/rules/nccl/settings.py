@@ -14,7 +14,7 @@ from eaglecfg.nccl.gpus import Gpu, gpu_of
 from eaglecfg.nccl.lists import Allowed
 from eaglecfg.nccl.parse import Parsed, parse
 from eaglecfg.nccl.variables import Variable, variables
-from eaglecfg.nccl.version import at_least
+from eaglecfg.nccl.version import at_least, release
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding
 from eaglecfg.source.span import KeyPath
@@ -169,15 +169,24 @@ def look(ctx: Context) -> Settings:
 
 
 def _version(ctx: Context) -> tuple[str, str]:
+    """NCCL's version and where it is from, in words."""
     hardware = ctx.model.hardware
-    if hardware is not None and hardware.nccl_version:
-        return hardware.nccl_version, "hardware.nccl_version"
-    torch = hardware.torch if hardware is not None else None
+    declared = (hardware.nccl_version or "") if hardware is not None else ""
     pin = str(ctx.engine.values.get("pins", {}).get("torch", "")) if ctx.engine is not None else ""
-    for one, source in ((torch, "hardware.torch"), (pin.removeprefix("=="), "its pin")):
-        brought = nccl_of_torch(one) if one else None
-        if brought is not None:
-            return brought, f"torch {one} brings it ({source})"
+    torch = hardware.torch if hardware is not None else None
+    brought = [
+        (nccl, f"torch {one} brings it ({source})")
+        for one, source in ((torch, "hardware.torch"), (pin.removeprefix("=="), "the engine's pin"))
+        if one and (nccl := nccl_of_torch(one)) is not None
+    ]
+    if len(release(declared)) >= 3:
+        return declared, "hardware.nccl_version"
+    # A version without its last number does not say whether a variable is there yet.
+    for nccl, source in brought:
+        if not release(declared) or nccl.startswith(f"{declared}."):
+            return nccl, source
+    if release(declared):
+        return declared, "hardware.nccl_version"
     return NEWEST, "assumed; declare hardware.nccl_version"
 
 
