@@ -121,6 +121,24 @@ def test_a_name_that_is_listed_as_unchecked_is_noted_only(tmp_path: Path) -> Non
     assert any("unchecked" in one.finding.message for one in listed.findings)
 
 
+def test_a_file_of_another_machine_is_not_judged(tmp_path: Path) -> None:
+    elsewhere = report(tmp_path / "a", {"NCCL_TOPO_FILE": "/no-such-folder-here/topo.xml"})
+    assert not loud(elsewhere)
+    assert "EC631" in {skipped.rule.id for skipped in elsewhere.not_checked}
+    here = report(tmp_path / "b", {"NCCL_TOPO_FILE": str(tmp_path / "topo.xml")})
+    assert loud(here) == ["EC631"]
+
+
+def test_a_strange_name_is_less_sure_for_a_newer_nccl(tmp_path: Path) -> None:
+    env = {"NCCL_WHOLLY_OTHER": "1"}
+    severities = {}
+    for version in ("2.30.7", "2.32.3"):
+        found = report(tmp_path / version, env, {**PCIE, "nccl_version": version})
+        (one,) = [one for one in found.findings if one.rule.id == "EC601"]
+        severities[version] = one.severity.value
+    assert severities == {"2.30.7": "error", "2.32.3": "warning"}
+
+
 def test_facts_are_left_alone_where_nothing_asks_for_them(tmp_path: Path) -> None:
     import subprocess
 

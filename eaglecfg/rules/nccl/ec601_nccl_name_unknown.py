@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
@@ -12,6 +13,9 @@ from eaglecfg.rules.nccl.view import settings
 if TYPE_CHECKING:
     from eaglecfg.nccl.variables import Variable
     from eaglecfg.rules.nccl.settings import Settings
+
+NEWEST_READ = "2.30.7"
+"""The newest NCCL whose strings the facts were compared with."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -47,11 +51,15 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         yield view.finding(name, message, at_key=True, severity=Severity.INFO)
         return
     near = _nearest(name)
+    beyond = near is None and not at_least(NEWEST_READ, view.version)
     yield view.finding(
         name,
         f"NCCL reads no variable {name}" + (f"; the nearest name is {near}" if near else ""),
         at_key=True,
-        why="NCCL asks for the names that it knows and never reports others",
+        severity=Severity.WARNING if beyond else None,
+        why=f"the newest library whose names were read is {NEWEST_READ}, and {view.version} runs"
+        if beyond
+        else "NCCL asks for the names that it knows and never reports others",
         help=(f"did you mean {near}?" if near else "remove it")
         + ", or list it under unchecked_variables if the library really has it",
         values={"nearest": near},
@@ -83,7 +91,7 @@ def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
         variable.name,
         f"torch reads no variable {variable.name}",
         at_key=True,
-        severity=Severity.WARNING,
+        severity=Severity.WARNING if meant else Severity.INFO,
         why="torch asks for the names that it knows and never reports others",
         help=f"did you mean {meant}?" if meant else "remove it, unless another part of the server reads it",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Evidence, Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Fix, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         )
         return
     path = Path(view.ctx.config.document.folder) / text
-    if not path.is_file():
+    if not path.is_file() and _elsewhere(text):
+        yield NotChecked(f"{name}: the folder of {text} is not on this machine")
+    elif not path.is_file():
         yield view.finding(
             name,
             f"{view.spelled(name)} does not exist here; {outcome}",
@@ -62,6 +64,11 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         )
     elif name == "NCCL_CONF_FILE":
         yield from _conf(view, name, path)
+
+
+def _elsewhere(text: str) -> bool:
+    """Whether a whole path seems to belong to another machine: not even its folder is here."""
+    return Path(text).is_absolute() and not Path(text).parent.is_dir()
 
 
 def _conf(view: Settings, name: str, path: Path) -> Iterator[Item]:
@@ -82,7 +89,9 @@ def _conf(view: Settings, name: str, path: Path) -> Iterator[Item]:
 def _plugin(view: Settings, name: str) -> Iterator[Item]:
     for text in view.text(name).split(","):
         path = Path(view.ctx.config.document.folder) / text.strip()
-        if "/" in text and not path.exists():
+        if "/" in text and not path.exists() and _elsewhere(text.strip()):
+            yield NotChecked(f"{name}: the folder of {text.strip()} is not on this machine")
+        elif "/" in text and not path.exists():
             yield view.finding(
                 name,
                 f"{name} names {text.strip()}, which does not exist here; NCCL goes on without the plug-in",
