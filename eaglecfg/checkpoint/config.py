@@ -46,8 +46,9 @@ class ModelConfig:
         if self.text_key is not None:
             nested: Any = self.raw
             for key in self.text_key.split("."):
-                nested = nested[key]
-            layers.insert(0, (f"{self.text_key}.", nested))
+                nested = nested.get(key) if isinstance(nested, dict) else None
+            if isinstance(nested, dict):  # overrides may have put anything there
+                layers.insert(0, (f"{self.text_key}.", nested))
         for prefix, layer in layers:
             for spelling in SPELLINGS.get(name, (name,)):
                 if spelling in layer:

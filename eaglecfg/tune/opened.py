@@ -7,13 +7,14 @@ import json
 import os.path
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
+from eaglecfg.record import replace
 from eaglecfg.rules.model import Severity
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,9 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 WANTED = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
+
+OBJECTS = frozenset({"json_model_override_args"})
+"""Flags that are text to the argument parser and JSON to who reads it (srt/configs/model_config.py:612)."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -20,7 +24,18 @@ def check(ctx: Context) -> Iterator[Item]:
     for argument in ctx.arguments.values():
         name = flags.canonical(argument.name)
         fact = flags.get(name)
-        if fact is None or fact.type not in WANTED or _reads(fact.type, argument.value):
+        if fact is None or fact.type not in WANTED:
+            continue
+        if name in OBJECTS and not _is_object(argument.value):
+            yield Finding(
+                f"{argument.name} takes a JSON object, but is {_spelled(argument.value)}",
+                path=ctx.where(*argument.path),
+                why="SGLang parses it while it reads the model's config, and stops",
+                help="write a mapping, such as {rope_theta: 500000.0}, or its JSON text",
+                values={argument.name: argument.value, "type": "json"},
+            )
+            continue
+        if _reads(fact.type, argument.value):
             continue
         yield Finding(
             f"{argument.name} takes {WANTED[fact.type]}, but is {_spelled(argument.value)}",
@@ -48,6 +63,15 @@ def _reads(kind: str, value: Any) -> bool:
         except ValueError:
             return False
     return isinstance(value, str | int | float)
+
+
+def _is_object(value: Any) -> bool:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(value, dict)
 
 
 def _spelled(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.study.parts import resolved, study_model
+from eaglecfg.rules.study.parts import resolved, state_of, study_model
 from eaglecfg.schema.loaded import LoadedConfig
 
 
@@ -16,8 +16,7 @@ def check(context: Context) -> Iterator[Item]:
     if study is None:
         yield NotChecked("the study file lacks keys that it needs")
     elif context.study_config is None:
-        path = resolved(context, study.config)
-        state = "is a folder" if path.is_dir() else "cannot be read" if path.exists() else "does not exist"
+        state = state_of(resolved(context, study.config))
         yield Finding(
             f"config names {study.config}, which {state}",
             path=("config",),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown
 from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.study.parts import resolved, study_model
+from eaglecfg.rules.study.parts import resolved, state_of, study_model
 
 _MAX_BYTES = 64 * 1024 * 1024
 """A check must answer within a second or two; a study needs thousands of prompts, not millions."""
@@ -30,10 +31,9 @@ def check(context: Context) -> Iterator[Item]:
         return
     name = study.workload.prompts
     path = resolved(context, name)
-    if not path.is_file():
-        state = "is a folder" if path.is_dir() else "does not exist"
+    if not os.path.isfile(path):  # noqa: PTH113 - a Path raises for names that are too long
         yield Finding(
-            f"workload.prompts names {name}, which {state}",
+            f"workload.prompts names {name}, which {state_of(path)}",
             path=_PATH,
             why="the server would have nothing to answer",
             help="write the path of a JSON Lines file, relative to the study file",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,13 @@ def study_model(context: Context) -> StudyFile | None:
 def resolved(context: Context, spelled: str) -> Path:
     """A path as a study file spells it, relative to that file."""
     return Path(context.config.document.folder) / spelled
+
+
+def state_of(path: Path) -> str:
+    """Why ``path`` cannot be read as a file, in words. A name that no file system takes does not exist."""
+    if os.path.isdir(path):  # noqa: PTH112 - a Path raises for names that are too long
+        return "is a folder"
+    return "cannot be read" if os.path.exists(path) else "does not exist"  # noqa: PTH110
 
 
 def deployment_of(context: Context) -> LoadedDeployment | None:
