@@ -62,7 +62,7 @@ def _custom_off(launch: Launch) -> str:
 
 def _on_one_node(launch: Launch, topology: str, gpu: Gpu | None, *, fused: bool) -> Carrier:
     linked = topology == "nvswitch" or (topology == "nvlink-pair" and launch.tensor == 2)
-    row = custom_fact(launch.version)
+    row = custom_fact(launch)
     source = f"{row['source']} (sglang {row['read_in']})"
     if linked and fused and gpu is not None and gpu.major in (9, 10):
         return Carrier("fused", "FlashInfer's fused all-reduce carries it", source=source)
@@ -83,8 +83,12 @@ def _on_one_node(launch: Launch, topology: str, gpu: Gpu | None, *, fused: bool)
     return Carrier("nccl", "more than two ranks without NVLink between all of them", source=source)
 
 
-def custom_fact(version: str) -> Mapping[str, Any]:
-    """The row about the engine's own all-reduce in this version: ``sizes``, ``most_bytes``."""
-    rows = read_schema("nccl", "sglang.json")["custom_all_reduce"]
-    row: Mapping[str, Any] = next((one for one in reversed(rows) if at_least(version, one["since"])), rows[0])
+def custom_fact(launch: Launch) -> Mapping[str, Any]:
+    """The row about the engine's own all-reduce that this launch builds: ``sizes``, ``most_bytes``."""
+    first, second = read_schema("nccl", "sglang.json")["custom_all_reduce"]
+    later = at_least(launch.version, second["since"])
+    asked = launch.env.get(second["switch"], launch.env.get(first["second"], "")).lower()
+    row: Mapping[str, Any] = (
+        second if asked in ("1", "true") or (later and asked not in ("0", "false")) else first
+    )
     return row

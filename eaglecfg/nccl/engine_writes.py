@@ -45,6 +45,14 @@ def written_names(engine: str) -> tuple[str, ...]:
     return tuple(read_schema("nccl", f"{engine}.json")["writes"]) if engine == "sglang" else ()
 
 
+def engine_variables(engine: str) -> Mapping[str, Mapping[str, str]]:
+    """The engine's own variables about collectives: ``since``, ``until``, ``about``, ``source``, ``read_in``."""
+    table: Mapping[str, Any] = (
+        read_schema("nccl", f"{engine}.json")["variables"] if engine == "sglang" else {}
+    )
+    return table
+
+
 def effective(name: str, launch: Launch) -> Effective:
     """What NCCL sees of the variable ``name`` once the engine has started its ranks."""
     rows = read_schema("nccl", "sglang.json")["writes"].get(name, ())

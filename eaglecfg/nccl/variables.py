@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eaglecfg.engines.command import environment_name
+from eaglecfg.nccl.engine_writes import engine_variables
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.span import KeyPath
 
@@ -16,13 +17,6 @@ _NAMED = frozenset(
         "CUDA_MODULE_LOADING",
         "CUDA_VISIBLE_DEVICES",
         "CUDA_LAUNCH_BLOCKING",
-        "SGLANG_NCCL_SO_PATH",
-        "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE",
-        "SGLANG_PCIE_IPC_MAX_NUMEL",
-        "SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2",
-        "SGLANG_DETERMINISTIC_NCCL_NCHANNELS",
-        "SGLANG_SKIP_P2P_CHECK",
-        "PYTORCH_CUDA_ALLOC_CONF",
     )
 )
 
@@ -44,8 +38,9 @@ def variables(deployment: Deployment) -> Mapping[str, Variable]:
     Where both blocks set one, the ``nccl`` block's value is taken, as in the environment that is rendered.
     """
     out: dict[str, Variable] = {}
+    own = engine_variables("sglang")
     for name, text in deployment.env.items():
-        if name in _NAMED or name.startswith(_NEIGHBOURS):
+        if name in _NAMED or name.startswith(_NEIGHBOURS) or name in own:
             out[name] = Variable(name, text, ("env", name))
     for key, text in deployment.nccl.items():
         name = environment_name(key)

@@ -116,6 +116,18 @@ def test_fusion_carries_decode_on_hopper_for_its_architectures() -> None:
     assert decode_carrier(launch(), "nvswitch", gpu_of("A100"), fused=True).name == "custom"
 
 
+@pytest.mark.parametrize(
+    ("version", "env", "name"),
+    [
+        ("0.5.23", {"SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2": "0"}, "nccl"),
+        ("0.5.11", {"SGLANG_USE_JIT_ALL_REDUCE": "true"}, "custom"),
+    ],
+)
+def test_a_variable_chooses_the_implementation(version: str, env: dict[str, str], name: str) -> None:
+    now = launch(version, tp=5, env=env)
+    assert decode_carrier(now, "nvswitch", gpu_of("H200"), fused=False).name == name
+
+
 def test_odd_ranks_went_through_nccl_until_the_second_implementation() -> None:
     assert decode_carrier(launch("0.5.11", tp=5), "nvswitch", gpu_of("H200"), fused=False).name == "nccl"
     assert decode_carrier(launch("0.5.12", tp=5), "nvswitch", gpu_of("H200"), fused=False).name == "custom"

@@ -128,10 +128,16 @@ def test_every_pinned_torch_has_its_nccl() -> None:
     assert nccl_of_torch("1.13.0") is None
 
 
+def test_communication_flags_are_flags_of_some_version() -> None:
+    flags = read_schema("engines", "sglang", "flags.json")["flags"]
+    assert set(read_schema("nccl", "sglang.json")["flags"]) <= set(flags)
+
+
 def test_rows_about_the_engine_are_in_order_and_sourced() -> None:
     table = read_schema("nccl", "sglang.json")
     known = read_schema("engines", "sglang", "versions.json")["versions"]
     rows = [row for rows in table["writes"].values() for row in rows]
+    rows += table["variables"].values()
     for row in [*rows, *table["custom_all_reduce"], *table["torch_symm_mem"], *table["pcie_ipc"]]:
         assert row["since"] in known
         assert row.get("until", row["since"]) in known

@@ -39,6 +39,7 @@ from eaglecfg.rules.nccl import (
     ec633_nccl_tuner,
     ec634_fusion_backend_unsupported,
     ec635_nccl_second_library,
+    ec636_engine_variable_other_version,
     ec638_nccl_search_pointless,
     ec639_debug_in_study,
 )
@@ -79,6 +80,7 @@ RULES: tuple[Rule, ...] = (
     ec633_nccl_tuner.RULE,
     ec634_fusion_backend_unsupported.RULE,
     ec635_nccl_second_library.RULE,
+    ec636_engine_variable_other_version.RULE,
     ec638_nccl_search_pointless.RULE,
     ec639_debug_in_study.RULE,
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from eaglecfg.nccl.engine_writes import Launch
     from eaglecfg.rules.nccl.settings import Settings
 
-NAME, SINCE, SIZES = "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE", "0.5.21", (2, 4, 8)
+NAME, SIZES = "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE", (2, 4, 8)
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -23,14 +22,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None or view.launch is None or view.text(NAME).lower() not in ("1", "true"):
         yield NotApplicable()
         return
-    lacks, early = _lacks(view, view.launch), not at_least(view.launch.version, SINCE)
-    if early:
-        lacks = f"sglang {view.launch.version} does not read it; it came with {SINCE}"
+    lacks = _lacks(view, view.launch)
     if lacks:
         yield view.finding(
             NAME,
             f"{view.spelled(NAME)} has no effect: {lacks}",
-            severity=Severity.WARNING if early else None,
             why="NCCL carries all-reduce instead",
             help=f"leave {NAME} out",
         )
@@ -54,5 +50,6 @@ RULE = Rule(
     today=Today.IGNORED,
     check=check,
     needs=(Need.ENGINE,),
+    follows=("EC636",),
     research=("nccl/S007",),
 )

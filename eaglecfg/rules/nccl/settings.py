@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglecfg.nccl.carrier import Carrier, decode_carrier
-from eaglecfg.nccl.engine_writes import Effective, Launch, effective, written_names
+from eaglecfg.nccl.engine_writes import Effective, Launch, effective, engine_variables, written_names
 from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, variable_fact
 from eaglecfg.nccl.gpus import Gpu, gpu_of
 from eaglecfg.nccl.lists import Allowed
@@ -143,6 +143,10 @@ class Settings:
     def written(self) -> tuple[str, ...]:
         """Variables that the engine writes, in some version."""
         return written_names(self.ctx.engine.name) if self.ctx.engine is not None else ()
+
+    def own(self) -> Mapping[str, Mapping[str, str]]:
+        """The engine's own variables about collectives, as its facts have them."""
+        return engine_variables(self.ctx.engine.name) if self.ctx.engine is not None else {}
 
     def recent(self, version: str) -> bool:
         """Whether NCCL is ``version`` or later."""
