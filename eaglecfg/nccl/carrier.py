@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eaglecfg.nccl.engine_writes import Launch
+from eaglecfg.nccl.engine_writes import Launch, engine_table
 from eaglecfg.nccl.gpus import Gpu
 from eaglecfg.nccl.version import at_least
-from eaglecfg.schema_files import read_schema
 
 Name = Literal["none", "custom", "fused", "nccl", "mixed", "unknown"]
 
@@ -85,10 +84,9 @@ def _on_one_node(launch: Launch, topology: str, gpu: Gpu | None, *, fused: bool)
 
 def custom_fact(launch: Launch) -> Mapping[str, Any]:
     """The row about the engine's own all-reduce that this launch builds: ``sizes``, ``most_bytes``."""
-    first, second = read_schema("nccl", "sglang.json")["custom_all_reduce"]
+    first, second = engine_table()["custom_all_reduce"]
     later = at_least(launch.version, second["since"])
     asked = launch.env.get(second["switch"], launch.env.get(first["second"], "")).lower()
-    row: Mapping[str, Any] = (
-        second if asked in ("1", "true") or (later and asked not in ("0", "false")) else first
-    )
+    newer = asked in ("1", "true") or (later and asked not in ("0", "false"))
+    row: Mapping[str, Any] = second if newer else first
     return row

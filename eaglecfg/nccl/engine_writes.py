@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from eaglecfg.nccl.version import at_least
@@ -40,22 +41,27 @@ class Effective:
     source: str = ""
 
 
+@cache
+def engine_table() -> Mapping[str, Any]:
+    """What is known about SGLang and NCCL: its writes, its own all-reduce, its variables."""
+    table: Mapping[str, Any] = read_schema("nccl", "sglang.json")
+    return table
+
+
 def written_names(engine: str) -> tuple[str, ...]:
     """The variables that some version of the engine writes."""
-    return tuple(read_schema("nccl", f"{engine}.json")["writes"]) if engine == "sglang" else ()
+    return tuple(engine_table()["writes"]) if engine == "sglang" else ()
 
 
 def engine_variables(engine: str) -> Mapping[str, Mapping[str, str]]:
-    """The engine's own variables about collectives: ``since``, ``until``, ``about``, ``source``, ``read_in``."""
-    table: Mapping[str, Any] = (
-        read_schema("nccl", f"{engine}.json")["variables"] if engine == "sglang" else {}
-    )
+    """The engine's own variables about collectives: ``since``, ``until``, ``about``, ``source``."""
+    table: Mapping[str, Any] = engine_table()["variables"] if engine == "sglang" else {}
     return table
 
 
 def effective(name: str, launch: Launch) -> Effective:
     """What NCCL sees of the variable ``name`` once the engine has started its ranks."""
-    rows = read_schema("nccl", "sglang.json")["writes"].get(name, ())
+    rows = engine_table()["writes"].get(name, ())
     current = Effective(name, launch.env.get(name))
     for row in rows:
         if not _in_force(row, launch.version) or not _holds(row.get("when", {}), launch):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from eaglecfg.schema_files import read_schema
 
@@ -24,13 +27,19 @@ class Gpu:
         return int(self.capability)
 
 
+@cache
+def _gpus() -> Mapping[str, Any]:
+    table: Mapping[str, Any] = read_schema("nccl", "gpus.json")["gpus"]
+    return table
+
+
 def gpu_of(name: str | None) -> Gpu | None:
     """The GPU behind a name as people write it (``NVIDIA H200 141GB``, ``RTX PRO 6000``), None where it is
     unknown."""
     if not name:
         return None
     plain = re.sub(r"[^A-Z0-9]", "", name.upper())
-    table = read_schema("nccl", "gpus.json")["gpus"]
+    table = _gpus()
     found = max((key for key in table if key in plain), key=len, default=None)
     if found is None:
         return None

@@ -23,15 +23,14 @@ def check(ctx: Context) -> Iterator[Item]:
         if not early and ("until" not in fact or at_least(fact["until"], view.launch.version)):
             continue
         history = (
-            f"it came with {fact['since']}" if early else f"{fact['until']} was the last version with it"
+            f"it came with {fact['since']}" if early else f"{fact.get('until')} was the last version with it"
         )
         assert ctx.engine is not None
         yield view.finding(
             name,
             f"sglang {ctx.engine.version} does not read {name}; {history}",
             at_key=True,
-            why=fact["about"]
-            + " Names that the engine does not read change nothing, and nothing reports them",
+            why="a name that the engine does not read changes nothing, and nothing reports it",
             help="leave it out" if not early else f"run sglang {fact['since']} or later, or leave it out",
             evidence=(Evidence(f"sglang {fact['read_in']}", fact["source"], name),),
         )
