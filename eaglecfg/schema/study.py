@@ -63,6 +63,7 @@ class Objective(StrictModel):
     )
     concurrency: list[Annotated[int, Field(gt=0)]] = Field(
         default=[1],
+        min_length=1,
         description="Requests in flight; the objective is the geometric mean over these of the gain.",
     )
     limits: dict[str, float] = Field(

@@ -25,6 +25,7 @@ _TAKES = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
     "finite_number": "a finite number",
+    "too_short": "a list of at least one",
 }
 _TRUTH = {"yes": "true", "on": "true", "y": "true", "1": "true", "true": "true"}
 _FALSEHOOD = {"no": "false", "off": "false", "n": "false", "0": "false", "false": "false"}

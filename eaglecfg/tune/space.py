@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from eaglecfg.errors import UsageError
+from eaglecfg.rules.study.ranges import MOST_CHOICES, STOPS, count_of, is_number
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, show_path
@@ -16,12 +17,6 @@ from eaglecfg.tune.arm import OFF, SECTIONS, UNSET, Arm, apply, arm_key, changed
 from eaglecfg.tune.label import label_of
 
 RANGE_KEYS = frozenset(("low", "high", "step", "log"))
-STOPS = 17
-"""Values that a range of real numbers without a step is cut into: finer than launch noise can tell apart."""
-
-MOST_CHOICES = 1000
-"""Choices of one key beyond which a range is surely missing its step."""
-
 Point = dict[str, int]
 """A place in the space: for each parameter that is in play, the number of its option."""
 
@@ -163,6 +158,12 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
         if path in known:
             _refuse(document, (dimension.key,), f"the same key as {known[path]}; keep one of them")
         known[path] = dimension.key
+    taken = {dimension.parameter.name for dimension in dimensions}
+    for dimension in dimensions:
+        for _, field in (pair for fields in dimension.inner.values() for pair in fields):
+            if field.name in taken:
+                why = f"the choices of {field.name} stand here and under a key of their own; keep one"
+                _refuse(document, (dimension.key,), why)
     return Space(base, tuple(sorted(dimensions, key=lambda item: item.key.count("."))))
 
 
@@ -178,6 +179,8 @@ def _dimension(document: Document, key: str, entry: Any) -> Dimension:
         known = ", ".join(f"{section}.<key>" for section in SECTIONS)
         _refuse(document, (key,), f"expected speculative or one of {known}, got {key}")
     entries = entry if isinstance(entry, list) else [entry]
+    if len(entries) > MOST_CHOICES:
+        _refuse(document, (key,), f"expected up to {MOST_CHOICES} choices, got {len(entries)}")
     if not entries:
         _refuse(document, (key,), "expected at least one choice, got an empty list")
     options: list[Any] = []
@@ -209,6 +212,8 @@ def _same(one: Any, two: Any) -> bool:
 
 def _field(document: Document, at: KeyPath, name: str, given: Any) -> Parameter:
     """The options of one key inside a block: a list, a range, or one value."""
+    if isinstance(given, list) and not 0 < len(given) <= MOST_CHOICES:
+        _refuse(document, at, f"expected 1 to {MOST_CHOICES} choices, got {len(given)}")
     if _is_range(given):
         return _parameter(name, _stops(document, at, given))
     return _parameter(name, given if isinstance(given, list) else [given])
@@ -235,20 +240,20 @@ def _stops(document: Document, at: KeyPath, item: Mapping[str, Any]) -> list[int
     """The values of a range. With ``log`` the step is the factor between values, 2 unless given."""
     low, high, step = item["low"], item["high"], item.get("step")
     numbers = [value for value in (low, high, step) if value is not None]
-    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in numbers):
-        _refuse(document, at, "expected numbers for low, high and step")
+    if not all(is_number(value) for value in numbers):
+        _refuse(document, at, "expected finite numbers for low, high and step")
     if not low <= high:
         _refuse(document, at, f"expected low <= high, got {low} > {high}")
     log = bool(item.get("log"))
     if (step is not None and step <= (1 if log else 0)) or (log and low <= 0):
         _refuse(document, at, "expected a step above 0 (above 1 with log, and low above 0)")
     whole = all(isinstance(value, int) for value in numbers)
+    if count_of(low, high, step, log=log) > MOST_CHOICES:
+        _refuse(document, at, f"more than {MOST_CHOICES} values; give a larger step")
     if log:
         factor = step or 2
         values = [low * factor**power for power in range(int(math.log(high / low, factor) + 1e-9) + 1)]
     else:
         distance = step or (1 if whole else (high - low) / (STOPS - 1) or 1.0)
-        if (high - low) / distance >= MOST_CHOICES:
-            _refuse(document, at, f"more than {MOST_CHOICES} values; give a larger step")
         values = [low + index * distance for index in range(int((high - low) / distance + 1e-9) + 1)]
     return values if whole else [float(f"{value:.12g}") for value in values]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+import json
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from eaglecfg.rules.context import Context
@@ -19,6 +19,7 @@ from eaglecfg.rules.study.parts import (
     split_key,
     study_model,
 )
+from eaglecfg.rules.study.ranges import MOST_CHOICES, count_of, is_number
 from eaglecfg.schema.accept import accept
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.wording import sentence_of
@@ -44,30 +45,36 @@ def check(context: Context) -> Iterator[Item]:
         section, name = split_key(key)
         if section not in SECTIONS or not (name or section in WHOLE_BLOCKS):
             continue  # a rule of its own says so
-        yield from _choices(key, section, name, value)
+        yield from _choices(key, section, name, value, study.space)
 
 
-def _choices(key: str, section: str, name: str, value: Any) -> Iterator[Finding]:
+def _choices(key: str, section: str, name: str, value: Any, searched: Collection[str]) -> Iterator[Finding]:
     path: KeyPath = ("space", key)
     if value == []:
         yield Finding(
             f"space.{key} has no choices", path, why=_WHY, help="write at least one, or remove the key"
         )
-    seen: list[Any] = []
+    if isinstance(value, list) and len(value) > MOST_CHOICES:
+        yield _too_many(f"space.{key}", path, f"{len(value):,} choices")
+        return
+    seen: set[str] = set()
     for at, item in entries(key, value):
-        if any(type(item) is type(other) and item == other for other in seen):
+        spelled = json.dumps(item, sort_keys=True, default=str)
+        if spelled in seen:
             yield Finding(f"space.{key} has the choice {shown(item)} twice", at, why=_WHY, help="remove one")
             continue
-        seen.append(item)
+        seen.add(spelled)
         if is_range(item):
             yield from range_faults(f"space.{key}", at, item)
         elif isinstance(item, dict) and not name:
-            yield from _inside(key, section, at, item)
+            yield from _inside(key, section, at, item, searched)
         else:
             yield from _refused(f"space.{key}", section, name, at, item)
 
 
-def _inside(key: str, section: str, at: KeyPath, block: dict[str, Any]) -> Iterator[Finding]:
+def _inside(
+    key: str, section: str, at: KeyPath, block: dict[str, Any], searched: Collection[str]
+) -> Iterator[Finding]:
     """The fields of a block that is one choice, each with its own choices."""
     for name, value in block.items():
         label = f"space.{key}.{name}"
@@ -75,6 +82,13 @@ def _inside(key: str, section: str, at: KeyPath, block: dict[str, Any]) -> Itera
             yield Finding(f"{label} has no choices", (*at, name), why=_WHY, help="write at least one")
         elif is_range(value):
             yield from range_faults(label, (*at, name), value)
+        elif f"{key}.{name}" in searched and isinstance(value, list):
+            message = (
+                f"space searches {section}.{name} twice: inside a choice of {key} and as a key of its own"
+            )
+            yield Finding(message, (*at, name), why=_WHY, help="keep one of the two")
+        elif isinstance(value, list) and len(value) > MOST_CHOICES:
+            yield _too_many(label, (*at, name), f"{len(value):,} choices")
         elif isinstance(value, list):
             for index, item in enumerate(value):
                 yield from _refused(label, section, name, (*at, name, index), item)
@@ -116,25 +130,30 @@ def range_faults(label: str, at: KeyPath, given: dict[str, Any]) -> Iterator[Fin
     for key, bound in (("low", low), ("high", high)):
         if key not in given:
             yield fault(f"has a range without {key}", f"write {key}: and a number")
-        elif not _number(bound):
+        elif not is_number(bound):
             yield fault(f"takes a number for {key}, not {shown(bound)}", "write a number", key)
     if log is not None and not isinstance(log, bool):
         yield fault(f"takes true or false for log, not {shown(log)}", "write log: true", "log")
-    if step is not None and not _number(step):
+    if step is not None and not is_number(step):
         yield fault(f"takes a number for step, not {shown(step)}", "write a number", "step")
-    if not (_number(low) and _number(high)):
+    if not (is_number(low) and is_number(high)):
         return
     if low > high:
         yield fault(f"has a range from {low} down to {high}", f"write low: {high}, high: {low}", "low")
     elif log is True and low <= 0:
         yield fault(f"has a logarithmic range from {low}, but it must begin above 0", "write low: 1", "low")
     least = 1 if log is True else 0
-    if _number(step) and step <= least:
+    if is_number(step) and step <= least:
         yield fault(f"takes a step above {least}, not {step}", "write a larger step, or none", "step")
+        return
+    countable = low <= high and (low > 0 or log is not True) and (step is None or is_number(step))
+    if countable and count_of(low, high, step, log=log is True) > MOST_CHOICES:
+        yield _too_many(label, at, f"a range of more than {MOST_CHOICES:,} values")
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _too_many(label: str, at: KeyPath, what: str) -> Finding:
+    message = f"{label} has {what}, which no study can tell apart"
+    return Finding(message, at, why=_WHY, help="give a larger step, or fewer choices")
 
 
 RULE = Rule(
