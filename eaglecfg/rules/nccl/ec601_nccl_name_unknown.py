@@ -60,7 +60,7 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         why=f"the newest library whose names were read is {NEWEST_READ}, and {view.version} runs"
         if beyond
         else "NCCL asks for the names that it knows and never reports others",
-        help=(f"did you mean {near}?" if near else "remove it")
+        help=(f"write {near}" if near else "remove it")
         + ", or list it under unchecked_variables if the library really has it",
         values={"nearest": near},
     )

@@ -26,7 +26,7 @@ def check(ctx: Context) -> Iterator[Item]:
             if problem.code == "overflow":
                 message = f"{view.spelled(variable.name)} is too large a number; NCCL uses {problem.outcome}"
             path = view.path(variable.name)
-            fix = Fix(f"write {problem.fixed}", path, f'"{problem.fixed}"') if problem.fixed else None
+            fix = Fix(f"set {variable.name}", path, f'"{problem.fixed}"') if problem.fixed else None
             yield view.finding(
                 variable.name,
                 message,

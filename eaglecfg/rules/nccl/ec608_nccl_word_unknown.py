@@ -36,7 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 if problem.code == "case"
                 else f"it takes {problem.expected}",
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
-                fix=Fix(f"write {problem.fixed}", path, problem.fixed) if problem.fixed else None,
+                fix=Fix(f"set {variable.name}", path, problem.fixed) if problem.fixed else None,
             )
 
 

@@ -27,7 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "tables",
             help=f"write {parsed.taken}, or the level that you mean",
             values={"taken": parsed.taken},
-            fix=Fix(f"write {parsed.taken}", path, str(parsed.taken)),
+            fix=Fix(f"set {variable.name}", path, str(parsed.taken)),
         )
 
 

@@ -35,7 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 why=_WHY.get(problem.code, f"the names are {problem.expected}, in any case"),
                 help=f"write {fixed}" if fixed else _HELP.get(problem.code, f"use {problem.expected}"),
                 values={"part": problem.part},
-                fix=Fix(f"write {fixed}", path, f'"{fixed}"') if fixed else None,
+                fix=Fix(f"set {variable.name}", path, f'"{fixed}"') if fixed else None,
             )
 
 

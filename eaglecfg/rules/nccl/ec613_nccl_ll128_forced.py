@@ -73,7 +73,7 @@ def _finding(view: Settings, unsafe: str, negated: bool) -> Finding:
         "reports it",
         help="write LL,Simple, or leave NCCL_PROTO out",
         values={"topology": view.topology},
-        fix=Fix("write LL,Simple", view.path(NAME), "LL,Simple", safe=False),
+        fix=Fix(f"set {NAME}", view.path(NAME), "LL,Simple", safe=False),
     )
 
 

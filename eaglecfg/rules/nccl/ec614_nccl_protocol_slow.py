@@ -38,7 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "two calls per layer",
             help="write LL,Simple, so that NCCL can choose by size",
             values={"carrier": carrier.name},
-            fix=Fix("write LL,Simple", view.path(NAME), "LL,Simple", safe=False),
+            fix=Fix(f"set {NAME}", view.path(NAME), "LL,Simple", safe=False),
         )
     elif allowed.general:
         yield view.finding(

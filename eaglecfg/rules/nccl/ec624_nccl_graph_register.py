@@ -28,7 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
         why=own.why or "decode graphs have hung with registered buffers",
         help="leave it out",
         evidence=(Evidence(f"sglang {ctx.engine.facts_of}", own.source, f"{NAME} = {own.text} unless set"),),
-        fix=Fix("write 0", path, "0"),
+        fix=Fix(f"set {NAME}", path, "0"),
     )
 
 
