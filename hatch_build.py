@@ -1,4 +1,4 @@
-"""Put schemas/ into the wheel. Only into a real wheel: an editable install would get a copy that goes stale."""
+"""Put schemas/ into a real wheel only: an editable install would get a copy that goes stale."""
 
 from __future__ import annotations
 

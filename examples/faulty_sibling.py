@@ -1,7 +1,7 @@
 """Make a faulty sibling of the example deployment: the same weights, capture ids in another convention.
 
-Some trainers write boundaries where SGLang expects layer ids. The draft loads, the server runs, answers stay right;
-every captured state is one layer late.
+Some trainers write boundaries where SGLang expects layer ids. The draft loads, the server runs, answers stay
+right; every captured state is one layer late.
 
     python examples/faulty_sibling.py FOLDER           writes FOLDER/draft and FOLDER/eaglecfg.yaml
 """

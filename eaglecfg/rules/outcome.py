@@ -89,7 +89,7 @@ class Report:
         return sum(found.severity is severity for found in self.findings)
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 good; 1 findings at or above ``fail_on``; 2 a file did not parse; 3 something unread; 4 a rule crashed.
+        """0 good; 1 findings; 2 a file did not parse; 3 something unread; 4 a rule crashed.
 
         Where several hold: 4, then 2, 1, 3.
         """

@@ -49,7 +49,9 @@ def test_a_part_imports_only_the_parts_below_it(part: str) -> None:
         assert ours <= allowed, f"{path.relative_to(PACKAGE)} imports {sorted(ours - allowed)}"
 
 
-@pytest.mark.parametrize("part", ["source", "schema", "checkpoint", "engines", "nccl", "rules", "report", "cli"])
+@pytest.mark.parametrize(
+    "part", ["source", "schema", "checkpoint", "engines", "nccl", "rules", "report", "cli"]
+)
 def test_heavy_packages_stay_in_tune_and_reference(part: str) -> None:
     for path in _modules(part):
         found = {name.split(".")[0] for name in _imported(path)} & HEAVY
