@@ -42,6 +42,8 @@ print(json.dumps([seconds, cpu, usage.ru_maxrss / 1024, process.returncode, text
 def run(command: Sequence[str], folder: Path) -> Run:
     """Run ``command`` in ``folder``; this repository's package comes first on the import path."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
+    # An installed package has its bytecode; without it, a run would time the compiler.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     wrapped = [sys.executable, "-I", "-S", "-c", WRAPPER, *command]
     done = subprocess.run(wrapped, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True)
     return Run(*json.loads(done.stdout))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -47,7 +46,11 @@ def write(lines: Sequence[Line], color: str) -> None:
 
 def columns() -> int:
     """Columns to wrap prose to: the terminal's, but never wider than reads well."""
-    return min(shutil.get_terminal_size((WIDEST, 40)).columns, WIDEST) if sys.stdout.isatty() else WIDEST
+    if not sys.stdout.isatty():
+        return WIDEST
+    import shutil  # brings the compression libraries along
+
+    return min(shutil.get_terminal_size((WIDEST, 40)).columns, WIDEST)
 
 
 def read_files(names: Sequence[str]) -> list[Document]:
