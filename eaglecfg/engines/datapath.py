@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -11,6 +12,8 @@ from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution
 from eaglecfg.engines.wiring import ExpectedTensor, Wiring, times
+
+_LATER_LAYER = re.compile(r"\blayers\.[1-9]")
 
 Size = int | str | None
 """A length: a number, a word for one that varies (``tokens``), None where it is not known."""
@@ -223,7 +226,7 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
     wiring, ranks = here.wiring, here.draft_ranks
     for part in wiring.tensors:
         name = part.names[0]
-        if "layers.1." in name or part.part not in ("attention", "mlp"):
+        if _LATER_LAYER.search(name) or part.part not in ("attention", "mlp"):
             continue
         verified, seen = here.tensor(part)
         whole = name.split(".")[-2] in ("q_a_proj", "kv_a_proj_with_mqa")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TypedDict
 
@@ -22,6 +24,10 @@ from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 
+MOST_FINDINGS = 100
+"""Findings of one rule in one run, of which every deployment may have one: nobody reads more, and some cost
+a search for the nearest name."""
+
 
 @dataclass(slots=True)
 class _Tally:
@@ -31,6 +37,7 @@ class _Tally:
     skipped: list[Skipped] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     crashes: list[Crash] = field(default_factory=list)
+    said: Counter[str] = field(default_factory=Counter)
     passed: int = 0
     not_applicable: int = 0
 
@@ -180,11 +187,13 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
                 tally.skipped.append(Skipped(rule, missing.reason, document, name, missing.incomplete))
             continue
         try:
-            items = list(rule.check(context))
+            most = max(1, MOST_FINDINGS - tally.said[rule.id])
+            items = list(islice(rule.check(context), most + 1))
         except Exception as error:  # a rule that crashes must not take the others along
             tally.crashes.append(_crash(rule, error, name))
             continue
-        findings = [item for item in items if isinstance(item, Finding)]
+        findings = _bounded([item for item in items if isinstance(item, Finding)], most)
+        tally.said[rule.id] += len(findings)
         undecided = [item for item in items if isinstance(item, NotChecked)]
         for reason in undecided:
             tally.skipped.append(Skipped(rule, reason.reason, document, name, reason.incomplete))
@@ -196,6 +205,15 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
             else:
                 tally.passed += 1
     _keep_causes(found, context, tally)
+
+
+def _bounded(findings: list[Finding], most: int) -> list[Finding]:
+    """At most ``most``, the last of which says that there are more."""
+    if len(findings) <= most:
+        return findings
+    last = findings[most - 1]
+    more = replace(last, message=f"{last.message} (and more of the kind, which are not listed)")
+    return [*findings[: most - 1], more]
 
 
 def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context, tally: _Tally) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from eaglecfg.record import replace
 from eaglecfg.rules.model import Evidence, Finding
@@ -10,14 +11,22 @@ from eaglecfg.rules.model import Evidence, Finding
 LONGEST = 600
 """Characters of one text of a finding. Ours stay far below; what a file holds may not."""
 
+MOST_VALUES = 1_000
+"""Entries, or characters, of one value."""
+
 _WORD = re.compile(r"\S{241,}")
 
 
 def tidied(finding: Finding) -> Finding:
     """``finding`` with every text cut where a value made it too long, and control characters escaped.
 
-    ``values`` and ``fix`` are for machines and stay as they are.
+    ``values`` are for machines: only what is far too long is cut there. ``fix`` stays as it is.
     """
+    if any(_long(value) for value in finding.values.values()):
+        values = {
+            name: value[:MOST_VALUES] if _long(value) else value for name, value in finding.values.items()
+        }
+        finding = replace(finding, values=values)
     texts = (finding.message, finding.why, finding.help, *finding.arithmetic)
     notes = [note for _, note in finding.related]
     evidence = [part for each in finding.evidence for part in (each.file, each.key, each.text, each.note)]
@@ -32,6 +41,10 @@ def tidied(finding: Finding) -> Finding:
         related=tuple((path, tidy(note)) for path, note in finding.related),
         evidence=tuple(map(_evidence, finding.evidence)),
     )
+
+
+def _long(value: Any) -> bool:
+    return isinstance(value, str | list | tuple) and len(value) > MOST_VALUES
 
 
 def tidy(text: str) -> str:
@@ -49,6 +62,4 @@ def _fine(text: str) -> bool:
 
 
 def _evidence(each: Evidence) -> Evidence:
-    return replace(
-        each, file=tidy(each.file), key=tidy(each.key), text=tidy(each.text), note=tidy(each.note)
-    )
+    return replace(each, file=tidy(each.file), key=tidy(each.key), text=tidy(each.text), note=tidy(each.note))

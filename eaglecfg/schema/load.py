@@ -17,6 +17,16 @@ from eaglecfg.source.span import KeyPath, show_path
 _EMPTY_BLOCKS = frozenset(("capture", "parallel", "server", "nccl", "env"))
 """Blocks of a deployment for which ``env:`` with nothing below means the same as no block."""
 
+_OPEN_BLOCKS = ("server", "nccl", "env")
+MOST_KEYS = 1_000
+"""Keys of a block that takes any. The engine has some 530 flags, NCCL some 200 variables."""
+
+MOST_DEPLOYMENTS = 300
+"""Deployments of one file. Each takes some 10 ms to check."""
+
+MOST_MERGED = 100_000
+"""Values that defaults may add to all deployments together."""
+
 
 def load_config(document: Document) -> LoadedConfig:
     """The typed content of an eaglecfg.yaml. What the schema refuses is in ``problems``; nothing raises."""
@@ -34,7 +44,17 @@ def load_config(document: Document) -> LoadedConfig:
         message = f"deployments takes a mapping from names to deployments, not {got}"
         help = "write deployments: {chat: {target: {checkpoint: ...}}}"
         problems.append(SchemaProblem("wrong-type", ("deployments",), message, help))
-    for name in given if isinstance(given, dict) else ():
+    names = list(given) if isinstance(given, dict) else []
+    most = (
+        MOST_DEPLOYMENTS
+        if defaults is None
+        else min(MOST_DEPLOYMENTS, MOST_MERGED // len(defaults.origin) + 1)
+    )
+    if len(names) > most:
+        message = f"deployments holds {len(names):,} deployments, of which {most} are looked at"
+        help = "split the file, or put less under defaults:, which is merged into each of them"
+        problems.append(SchemaProblem("wrong-type", ("deployments",), message, help))
+    for name in names[:most]:
         loaded = _deployment(document, name, defaults, problems)
         if loaded is not None:
             deployments.append(loaded)
@@ -52,8 +72,15 @@ def load_deployment(
             if block in data and data[block] is None:
                 del data[block]
     unknown = doubtful(document, merged, lambda path: takes_text(Deployment, path))
-    accepted = accept(Deployment, data, take_out(data, unknown))
     shell = LoadedDeployment(name, Deployment.model_construct(), merged.origin)
+    for block in _OPEN_BLOCKS:
+        held = data.get(block) if isinstance(data, dict) else None
+        if isinstance(held, dict) and len(held) > MOST_KEYS:
+            message = f"{block} takes up to {MOST_KEYS:,} keys, not {len(held):,}"
+            at = shell.document_path((block,))
+            problems.append(SchemaProblem("wrong-type", at, message, "keep those that are meant"))
+            unknown.add((block,))
+    accepted = accept(Deployment, data, take_out(data, unknown))
     for refusal in accepted.refusals:
         problem = problem_of(Deployment, refusal, document, shell.document_path)
         message = problem.message

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Rule, Severity, Today
@@ -61,9 +63,10 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     elif model.speculative is not None:
         for name in sorted(model.speculative.model_fields_set):
             yield f"speculative_{name}", ("speculative", name)
-    spellings = _spellings(context)
+    spellings = _spellings(context) if model.server else {}
+    ordered = sorted(spellings)
     for name in model.server:
-        yield _flag(name, spellings), ("server", name)
+        yield spellings.get(name) or _begun(name, spellings, ordered), ("server", name)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
     for name in model.env:
@@ -80,11 +83,11 @@ def _spellings(context: Context) -> Mapping[str, str]:
     return out
 
 
-def _flag(name: str, spellings: Mapping[str, str]) -> str:
+def _begun(name: str, spellings: Mapping[str, str], ordered: Sequence[str]) -> str:
     """The flag that ``name`` sets; the engine's parser takes any beginning that only one flag has."""
-    if name in spellings:
-        return spellings[name]
-    begun = {flag for spelling, flag in spellings.items() if spelling.startswith(name)}
+    first = bisect_left(ordered, name)
+    alike = takewhile(lambda one: one.startswith(name), islice(ordered, first, None))
+    begun = {spellings[one] for one in alike}
     return begun.pop() if len(begun) == 1 else name
 
 
