@@ -70,8 +70,8 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and end the process. Nothing but an exit code and text leaves here."""
     code = run(sys.argv[1:])
-    # The interpreter looks for garbage once more before it ends, through everything that is loaded: 20 ms for
-    # memory that the system takes back anyway.
+    # The interpreter looks for garbage once more before it ends, through everything that is loaded: a tenth of
+    # the time of a check, for memory that the system takes back anyway.
     gc.freeze()
     sys.exit(code)
 

@@ -12,7 +12,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
 if TYPE_CHECKING:
-    # Most runs see no study file, and building its models takes as long as parsing a config.
+    # Most runs see no study file.
     from eaglecfg.schema.study import StudyFile
 
 
