@@ -56,7 +56,7 @@ def _parents(document: Document, path: KeyPath, first: int) -> list[int]:
 
 
 def _shown(text: str) -> str:
-    text = _expand(text)
+    text = _expand(text[: LONGEST_LINE + 1])  # a line may be as long as a file
     return text if len(text) <= LONGEST_LINE else text[:LONGEST_LINE] + " …"
 
 
@@ -69,8 +69,8 @@ def _underline(text: str, mark: Mark, style: Style) -> tuple[Part, ...]:
     same_line = mark.span.end.line == mark.span.start.line
     end = mark.span.end.column - 1 if same_line else len(text.rstrip())
     # Marks never run past what is shown of the line.
-    before = min(cells(_expand(text[:start])), LONGEST_LINE)
-    width = max(1, min(cells(_expand(text[start : max(end, start)])), LONGEST_LINE - before))
+    before = min(cells(_expand(text[: min(start, LONGEST_LINE)])), LONGEST_LINE)
+    width = max(1, min(cells(_expand(text[start : max(end, start)][:LONGEST_LINE])), LONGEST_LINE - before))
     run = ("^" if mark.primary else "-") * width
     note = f" {mark.note}" if mark.note else ""
     chosen: Style = style if mark.primary else "place"

@@ -70,6 +70,8 @@ def coloured(lines: Sequence[Line]) -> str:
 
 def cells(text: str) -> int:
     """Terminal columns that ``text`` takes: wide characters two, combining and control characters none."""
+    if text.isascii() and text.isprintable():
+        return len(text)
     total = 0
     for character in text:
         if unicodedata.combining(character) or unicodedata.category(character) in ("Cc", "Cf"):
@@ -80,6 +82,8 @@ def cells(text: str) -> int:
 
 def visible(text: str) -> str:
     """``text`` with control characters escaped, so that a file cannot drive the reader's terminal."""
+    if text.isprintable():
+        return text
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text
     )
