@@ -14,6 +14,12 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 """Canonical name -> spellings in files, newest first. A name that is not listed is spelled as it is."""
 
+CLASS_SPELLINGS: Mapping[str, Mapping[str, str]] = {
+    "LongcatFlashForCausalLM": {"num_hidden_layers": "num_layers", "intermediate_size": "ffn_hidden_size"},
+}
+"""Architecture -> canonical name -> the key that its config class takes where the canonical one is absent
+(SGLang 0.5.23, srt/configs/longcat_flash.py:81-90). Not general: other classes give num_layers no meaning."""
+
 GREATEST = 2**31 - 1
 """The greatest length that a model can have: its kernels count in 32 bits."""
 
@@ -53,7 +59,8 @@ class ModelConfig:
             for spelling in SPELLINGS.get(name, (name,)):
                 if spelling in layer:
                     return ConfigValue(prefix + spelling, layer[spelling])
-        return None
+        other = CLASS_SPELLINGS.get(self.architecture or "", {}).get(name)
+        return ConfigValue(other, self.raw[other]) if other is not None and other in self.raw else None
 
     def top(self, name: str) -> ConfigValue | None:
         """The value of ``name`` at the top level of the file only."""

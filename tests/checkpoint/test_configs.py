@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from eaglecfg.checkpoint.config import ModelConfig
 from tests.checkpoint.files import CONFIG, entry, folder_with, kinds, packed, read
 
 WEIGHTS = {"model.safetensors": packed({"a": entry("U8", [1], 0, 1)}, 1)}
@@ -143,3 +144,18 @@ def test_code_that_the_config_needs(name: str, files: list[str], expected: list[
     content = {**WEIGHTS, **dict.fromkeys(files, b"")}
     folder_with(tmp_path, content, {**CONFIG, "auto_map": {"AutoConfig": name}})
     assert kinds(read(tmp_path)) == expected
+
+
+@pytest.mark.parametrize(
+    ("architecture", "layers"), [("LongcatFlashForCausalLM", 28), ("LlamaForCausalLM", None)]
+)
+def test_num_layers_counts_layers_only_for_the_class_whose_config_takes_it(
+    architecture: str, layers: int | None
+) -> None:
+    config = ModelConfig("config.json", {"architectures": [architecture], "num_layers": 28})
+    assert config.integer("num_hidden_layers") == layers
+
+
+def test_the_canonical_key_comes_before_the_spelling_of_the_class() -> None:
+    raw = {"architectures": ["LongcatFlashForCausalLM"], "num_layers": 28, "num_hidden_layers": 14}
+    assert ModelConfig("config.json", raw).integer("num_hidden_layers") == 14

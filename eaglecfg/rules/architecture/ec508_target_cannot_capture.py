@@ -29,9 +29,13 @@ def check(context: Context) -> Iterator[Item]:
         return
     label, since = engine_label(context), _first_usable(context, name)
     reason = f": {fact.reason}" if fact is not None and fact.reason else ""
-    yield Finding(
+    cannot = (
         f"the target's class {name} cannot capture hidden states for EAGLE-3 in {label}{reason}"
-        + (f"; {context.engine.name} {since} is the first version that can" if since else ""),
+        if name in context.engine.architectures or fact is not None
+        else f"{label} cannot run {name}, the class that {context.target.config.file} names"
+    )
+    yield Finding(
+        cannot + (f"; {context.engine.name} {since} is the first version that can" if since else ""),
         path=context.where("target", "checkpoint"),
         related=((("engine", "version"), "the version that runs"),),
         today=_TODAY.get(fact.outcome) if fact is not None else None,
@@ -39,7 +43,8 @@ def check(context: Context) -> Iterator[Item]:
         "them out",
         help=f"run {context.engine.name} {since} or later, or set speculative: off"
         if since
-        else "set speculative: off, or use another algorithm that this target supports",
+        else f"no version of {context.engine.name} known to eaglecfg can: set speculative: off, or use "
+        "another algorithm that this target supports",
         evidence=(
             config_line(context.target.config, "architectures", "cannot capture"),
             *(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eaglecfg.engines.boundaries import effective_boundaries
 from eaglecfg.rules.capture.ids import (
@@ -14,6 +14,7 @@ from eaglecfg.rules.capture.ids import (
     layers,
     spelled,
     target_config,
+    third_points,
 )
 from eaglecfg.rules.capture.reach import FOLLOWS, OUT_OF_REACH
 from eaglecfg.rules.context import Context
@@ -29,8 +30,12 @@ def check(context: Context) -> Iterator[Item]:
     if found.decode is None or found.outcome not in ("captured", "crash_at_first_request"):
         return
     crash = found.outcome == "crash_at_first_request"
-    fixed = _first_fixed(context)
-    repaired = f"; repaired in {fixed}" if fixed else ""
+    n = layers(context)
+    # Ids that count boundaries by their pattern: the graphs are right by luck, and prefill is not.
+    lucky = context.trained is None and n is not None and found.ids is not None
+    lucky = lucky and tuple(sorted(found.ids or ())) == third_points(n or 0) == found.decode
+    fixed = _first_fixed(context, found.decode if lucky else None)
+    repaired = f"; repaired in {fixed}" if fixed and not lucky else ""
     yield Finding(
         f"CUDA graphs of {engine_label(context)} capture the default boundaries {spelled(found.decode)}, not "
         f"{spelled(asked)} as the draft's ids ask{repaired}",
@@ -41,8 +46,7 @@ def check(context: Context) -> Iterator[Item]:
         if crash
         else "the graph runner resets the layers before it records; prefill follows the ids, decoding "
         "never does, and nothing is logged",
-        help=(f"run sglang {fixed} or later" if fixed else "run another version")
-        + ", or set server.disable_cuda_graph: true, which costs speed",
+        help=_advice(found.decode, fixed, lucky),
         evidence=(
             ids_line(draft_config(context), "followed by prefill only"),
             depth_line(target_config(context), "depth of the target"),
@@ -56,8 +60,16 @@ def check(context: Context) -> Iterator[Item]:
     )
 
 
-def _first_fixed(context: Context) -> str | None:
-    """The first later version whose graphs follow the ids."""
+def _advice(decode: Sequence[int], fixed: str | None, lucky: bool) -> str:
+    run = f"run sglang {fixed} or later" if fixed else "run another version"
+    if lucky:
+        does = f", which captures {spelled(decode)} throughout" if fixed else ""
+        return f"the ids look like boundaries: if the draft was trained on {spelled(decode)}, {run}{does}"
+    return f"{run}, or set server.disable_cuda_graph: true, which costs speed"
+
+
+def _first_fixed(context: Context, wanted: Sequence[int] | None) -> str | None:
+    """The first later version whose graphs follow the ids, and that captures ``wanted`` where given."""
     found, n = context.boundaries, layers(context)
     architecture = target_config(context).architecture
     assert found is not None
@@ -66,7 +78,9 @@ def _first_fixed(context: Context) -> str | None:
         return None
     for facts in later_versions(context.engine):
         other = effective_boundaries(facts, architecture, n, found.ids)
-        if other is not None and other.outcome == "captured" and other.decode in (None, other.captured):
+        if other is None or other.outcome != "captured" or other.decode not in (None, other.captured):
+            continue
+        if wanted is None or tuple(other.captured) == tuple(wanted):
             return facts.version
     return None
 

@@ -8,15 +8,16 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import findings
 from eaglecfg.rules.model import Item, Rule, Severity, Today
 
-KINDS = ("no-weights", "missing-shard", "missing-number", "missing-file")
+PARTS = ("missing-shard", "missing-number", "missing-file")
 
 
 def check(context: Context) -> Iterator[Item]:
     """Nothing to load, a file of the index that is absent, a gap in the numbers, a symlink into nothing."""
     skips = context.engine is not None and context.engine.values.get("missing_shards") == "skipped"
+    yield from findings(context, "no-weights", why="SGLang stops when it finds no file to load")
     yield from findings(
         context,
-        *KINDS,
+        *PARTS,
         why=(
             "SGLang before 0.5.17 skips a file that the index names and leaves its tensors as they were "
             "allocated; later versions refuse to start"

@@ -53,7 +53,11 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         help=f"set server.context_length to {own.length}"
         + ("" if own.key else f", or write the draft's real max_position_embeddings into {draft.file}")
-        + ("" if free or not own.key else ", or use a draft trained for longer texts"),
+        + (
+            ""
+            if free
+            else f", or env.{OVERRIDE} to 1 to serve {served} with fewer accepted tokens beyond {own.length}"
+        ),
         evidence=(
             config_line(draft, key, "context of the draft"),
             *(() if given else (config_line(target, _target_key(ctx), "context of the target"),)),

@@ -25,7 +25,8 @@ def check(ctx: Context) -> Iterator[Item]:
         copies = shared.attention // heads if heads < shared.attention else 1
         if copies > 1:
             yield Finding(
-                f"the {role}'s {heads} key/value heads are kept {copies} times over {shared.label}",
+                f"the {role}'s {heads} key/value head{'s are' if heads > 1 else ' is'} kept {copies} times "
+                f"over {shared.label}",
                 path=ctx.where("parallel", "tp_size"),
                 why="SGLang replicates them, so that the key/value cache of a rank stops shrinking with "
                 "more ranks",

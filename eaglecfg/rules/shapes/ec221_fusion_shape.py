@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.wiring import Wiring
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
@@ -28,8 +30,7 @@ def check(ctx: Context) -> Iterator[Item]:
         f"fc.weight must be [{wanted[0]}, {wanted[1]}], but the draft's file has {list(found)}",
         path=ctx.where("draft", "checkpoint"),
         why="SGLang builds fc from the config and stops with a size assertion while it loads the weight",
-        help=f"check hidden_size, target_hidden_size and the layer ids in {draft.file} against the "
-        "training run",
+        help=_advice(draft, built, found),
         evidence=(
             tensor_line(pair.found),
             config_line(draft, "hidden_size", "rows of fc"),
@@ -42,6 +43,17 @@ def check(ctx: Context) -> Iterator[Item]:
         values={"expected": list(wanted), "found": list(found)},
         arithmetic=(f"{states} × {width} = {wanted[1]}",),
     )
+
+
+def _advice(draft: ModelConfig, built: Wiring, found: Sequence[int]) -> str:
+    block = draft.raw.get("eagle_config")
+    off = isinstance(block, dict) and block.get("use_aux_hidden_state", True) is False
+    if off and len(found) == 2 and found[1] == built.state_width:
+        return (
+            f"use another draft: this one fuses a single state (use_aux_hidden_state is false), and SGLang "
+            f"builds fc for {built.states} whatever that key says"
+        )
+    return f"check hidden_size, target_hidden_size and the layer ids in {draft.file} against the training run"
 
 
 RULE = Rule(
