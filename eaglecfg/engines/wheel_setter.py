@@ -8,15 +8,16 @@ handful), then run with no builtins on a stand-in model. Nothing else of the whe
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+from eaglecfg.engines.boundaries import effective_boundaries
 from eaglecfg.engines.capture import run_setter
 from eaglecfg.engines.facts import CaptureFact, EngineFacts
-from eaglecfg.engines.wheel import SETTER, Module, lineage, method, read_models
+from eaglecfg.engines.wheel import SETTER, Module, lineage, method
 
 FLAG = "_is_layer_to_capture"
 
@@ -51,11 +52,8 @@ _GLOBALS: Mapping[str, Any] = {
     "get_parallel": lambda: SimpleNamespace(pp_group=_LAST_RANK),
 }
 
-PROBES: tuple[tuple[int, ...] | None, ...] = (
-    None, (), (1,), (0,), (1, 2, 3), (2, 30, 58), (1, 29, 57), (-1, 5, 9), (-2, 5, 9), (9, 5, 1), (1, 1, 2),
-    (4, 5, 6, 7),
-)  # fmt: skip
-
+DEPTHS = (1, 2, 3, 4, 5, 7, 12, 24, 36, 48, 61, 64, 80, 94)
+"""Depths of target to run a setter on: tiny ones, where thirds collide, and those of real models."""
 
 class Refused(Exception):
     """The setter does something that is not on the list. The text names it."""
@@ -87,52 +85,78 @@ class _Model:
         self.language_model: Any = None
 
 
-def differences(
-    facts: EngineFacts, package: Path, depths: Sequence[int] = (4, 7, 24, 61)
-) -> Iterator[Difference]:
-    """Where the wheel in ``package`` (its ``sglang`` folder) marks other layers than ``facts`` say.
+def probes(layers: int) -> Iterator[tuple[int, ...] | None]:
+    """Id lists that tell id rules apart on a target of ``layers`` layers: edges, order, doubles, and chance.
 
-    Raises Refused for a setter that does more than a setter should, OSError and SyntaxError for a broken
-    wheel.
+    The same lists at every call: chance has a fixed seed.
     """
-    modules = read_models(package)
-    for architecture, fact in sorted(facts.captures.items()):
-        if not fact.usable or fact.inferred:
-            continue
-        for layers in depths:
-            probes = (*PROBES, (layers - 1, 1, 2), (layers, 1, 2), (1, 2, layers + 3))
-            for ids in probes:
-                told = _told(fact, layers, ids)
-                found = run_in_wheel(modules, fact, layers, ids)
-                if told != found:
-                    yield Difference(architecture, layers, ids, told, found)
+    yield from (None, (), (0,), (1,), (-1, 5, 9), (-2, 5, 9), (9, 5, 1), (1, 1, 2), (4, 5, 6, 7), (2, 30, 58))
+    for first in (0, 1, 2, layers - 1, layers, layers + 1):
+        yield (first, 1, 2)
+        yield (1, 2, first)
+    chance = Random(layers)
+    for _ in range(24):
+        ids = [chance.randint(-1, layers + 1) for _ in range(chance.randint(1, 5))]
+        yield tuple(sorted(ids)) if chance.random() < 0.7 else tuple(ids)
 
 
-def _told(fact: CaptureFact, layers: int, ids: tuple[int, ...] | None) -> str:
-    marks = run_setter(fact, layers, ids)
-    return "crash" if marks.outcome == "crash_at_start" else str(sorted(marks.shifted))
+def differences(
+    facts: EngineFacts, modules: Mapping[str, Module], architecture: str, depths: Sequence[int] = DEPTHS
+) -> Iterator[Difference]:
+    """Where the wheel's setter marks other layers for ``architecture`` than effective_boundaries says.
+
+    Raises Refused for a setter that does more than a setter should.
+    """
+    fact = facts.captures[architecture]
+    run = setter_of(modules, fact)
+    for layers in depths:
+        for ids in dict.fromkeys(probes(layers)):
+            answer = effective_boundaries(facts, architecture, layers, ids, graphs=False)
+            assert answer is not None  # the class is among the captures
+            # A class that no draft can use has a setter all the same, and effective_boundaries hides its faults.
+            fails = run_setter(fact, layers, ids).outcome if not fact.usable else answer.outcome
+            told = "crash" if fails == "crash_at_start" else str(sorted(answer.shifted))
+            found = run(layers, ids)
+            if told != found:
+                yield Difference(architecture, layers, ids, told, found)
 
 
 def run_in_wheel(
     modules: Mapping[str, Module], fact: CaptureFact, layers: int, ids: tuple[int, ...] | None
 ) -> str:
     """The layers that the wheel's setter marks, sorted, as text; ``crash`` where it raises IndexError."""
+    return setter_of(modules, fact)(layers, ids)
+
+
+Run = Callable[[int, tuple[int, ...] | None], str]
+
+
+def setter_of(modules: Mapping[str, Module], fact: CaptureFact) -> Run:
+    """What ``run_in_wheel`` runs, compiled once. Refused: it does more than a setter should, or is gone."""
     name = fact.delegates or fact.architecture
-    path = next(module.path for module in modules.values() if name in module.entries)
-    outer, inner = _Model(layers), _Model(layers)
-    outer.model = outer.language_model = inner
+    path = next((module.path for module in modules.values() if name in module.entries), None)
+    found = method(modules, path, name, SETTER) if path is not None else None
+    if path is None or found is None:
+        raise Refused(f"{name} has no capture setter")
+    outside = compile_setter(found[2])
     built = inner_class(modules, path, name)
     hit = method(modules, *built, SETTER) if built is not None else None
-    if hit is not None:
-        marks = compile_setter(hit[2])
-        setattr(inner, SETTER, lambda boundaries: marks(inner, boundaries))
-    found = method(modules, path, name, SETTER)
-    assert found is not None
-    try:
-        compile_setter(found[2])(outer, None if ids is None else list(ids))
-    except IndexError:
-        return "crash"
-    return str(sorted(inner.layers_to_capture))
+    inside = compile_setter(hit[2]) if hit is not None else None
+
+    def run(layers: int, ids: tuple[int, ...] | None) -> str:
+        outer, inner = _Model(layers), _Model(layers)
+        outer.model = outer.language_model = inner
+        if inside is not None:
+            setattr(inner, SETTER, lambda boundaries: inside(inner, boundaries))
+        try:
+            outside(outer, None if ids is None else list(ids))
+        except IndexError:
+            return "crash"
+        except (AttributeError, TypeError, NameError, ValueError) as error:
+            raise Refused(f"the setter of {name} needs more than a stub has: {error}") from error
+        return str(sorted(inner.layers_to_capture))
+
+    return run
 
 
 def inner_class(modules: Mapping[str, Module], path: str, name: str) -> tuple[str, str] | None:
