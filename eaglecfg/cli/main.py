@@ -26,8 +26,11 @@ COMMANDS = {
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""
 
+UNUSABLE = 2
 INTERNAL_ERROR = 4
 INTERRUPTED = 130
+LONGEST_MESSAGE = 2_000
+"""Characters of one error on stderr; refusals of a study may list several findings."""
 
 
 class LazyGroup(click.Group):
@@ -95,8 +98,15 @@ def run(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except EaglecfgError as error:
-        click.echo(f"eaglecfg: {error}", err=True)
+        click.echo(f"eaglecfg: {_cut(str(error))}", err=True)
         return error.exit_code
+    except OSError as error:
+        # A file or folder that was named, or the disk: no fault of ours.
+        if "--traceback" in arguments:
+            raise
+        name = f"{_cut(str(error.filename))}: " if error.filename is not None else ""
+        click.echo(f"eaglecfg: {name}{error.strerror or error}", err=True)
+        return UNUSABLE
     except Exception as error:
         if "--traceback" in arguments:
             raise
@@ -106,6 +116,11 @@ def run(arguments: list[str]) -> int:
             err=True,
         )
         return INTERNAL_ERROR
+
+
+def _cut(text: str) -> str:
+    """``text`` with the middle left out where a name made it too long to read."""
+    return text if len(text) <= LONGEST_MESSAGE else f"{text[:400]} … {text[-100:]}"
 
 
 if __name__ == "__main__":
