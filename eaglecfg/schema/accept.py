@@ -6,11 +6,22 @@ from collections.abc import Collection
 from dataclasses import field
 from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
 from eaglecfg.record import record
-from eaglecfg.schema.base import Refusal, Refused, StrictModel
 from eaglecfg.source.span import KeyPath
 
-Model = TypeVar("Model", bound=StrictModel)
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@record
+class Refusal:
+    """One refused key or value. ``reason`` is pydantic's error type, ``context`` what came with it."""
+
+    path: KeyPath
+    reason: str
+    value: Any
+    context: dict[str, Any]
 
 
 @record
@@ -31,14 +42,15 @@ def accept(model: type[Model], data: Any, removed: Collection[KeyPath] = ()) -> 
     while True:
         try:
             return Accepted(model.model_validate(data), out.refusals, out.removed)
-        except Refused as error:
-            refusals = error.refusals
+        except ValidationError as error:
+            errors = error.errors(include_url=False)
         doomed: set[KeyPath] = set()
-        for each in refusals:
+        for each in errors:
+            path = _path(each["loc"], data, each["type"])
             # A key that is missing only because it was refused has been reported already.
-            if not (each.reason == "missing" and each.path in out.removed):
-                out.refusals.append(each)
-            doomed.add(each.path[:-1] if each.reason == "missing" else each.path)
+            if not (each["type"] == "missing" and path in out.removed):
+                out.refusals.append(Refusal(path, each["type"], each["input"], dict(each.get("ctx", {}))))
+            doomed.add(path[:-1] if each["type"] == "missing" else path)
         if any(_removable(path) == () for path in doomed):
             return out
         out.removed.update(take_out(data, doomed))
@@ -50,6 +62,23 @@ def take_out(data: Any, paths: Collection[KeyPath]) -> set[KeyPath]:
     for path in sorted(gone, key=len, reverse=True):
         _remove(data, path)
     return gone
+
+
+def _path(loc: tuple[int | str, ...], data: Any, reason: str) -> KeyPath:
+    """``loc`` without the labels that pydantic puts between the keys of the data."""
+    path: KeyPath = ()
+    for i, part in enumerate(loc):
+        if _holds(data, part):
+            path, data = (*path, part), data[part]
+        elif reason == "missing" and i == len(loc) - 1:
+            path = (*path, part)
+    return path
+
+
+def _holds(data: Any, part: int | str) -> bool:
+    if isinstance(data, dict):
+        return part in data
+    return isinstance(data, list) and isinstance(part, int) and part < len(data)
 
 
 def _removable(path: KeyPath) -> KeyPath:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
-from inspect import cleandoc
-from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Any
 
-from eaglecfg.schema.base import REQUIRED, FieldSpec, StrictModel, model_fields
+from pydantic import BaseModel
+
 from eaglecfg.schema.deployment import ConfigFile
 from eaglecfg.schema.nccl_block import nccl_block
 from eaglecfg.schema.study import StudyFile
@@ -18,16 +18,6 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 _TEXT_TYPES = ["string", "number", "boolean"]
 """What ``nccl_version: 2.28`` or ``NCCL_DEBUG: true`` is to a checker that has no source text."""
-
-_JSON_TYPES = {
-    str: "string",
-    int: "integer",
-    float: "number",
-    bool: "boolean",
-    NoneType: "null",
-}
-_MOST_OPTIONS = 5
-"""A union of more members takes every scalar, null among them."""
 
 Schema = dict[str, Any]
 
@@ -45,70 +35,61 @@ def json_schemas() -> dict[str, Schema]:
     }
 
 
-def _schema(model: type[StrictModel], name: str, title: str) -> Schema:
-    definitions: dict[str, Schema] = {}
-    schema = {"$schema": DRAFT, "$id": f"urn:eaglecfg:{name}", "title": title, **_object(model, definitions)}
-    return schema | ({"definitions": definitions} if definitions else {})
+def _schema(model: type[BaseModel], name: str, title: str) -> Schema:
+    schema = model.model_json_schema(ref_template="#/definitions/{model}")
+    if "$defs" in schema:
+        schema["definitions"] = schema.pop("$defs")
+    _everywhere(schema, _plain)
+    schema.pop("title", None)
+    return {"$schema": DRAFT, "$id": f"urn:eaglecfg:{name}", "title": title, **schema}
 
 
-def _object(model: type[StrictModel], definitions: dict[str, Schema]) -> Schema:
-    fields = model_fields(model)
-    schema: Schema = {
-        "type": "object",
-        "description": cleandoc(model.__doc__ or ""),
-        "properties": {name: _field(spec, definitions) for name, spec in fields.items()},
-        "additionalProperties": model.model_open,
-    }
-    required = [name for name, spec in fields.items() if spec.default is REQUIRED]
-    return schema | ({"required": required} if required else {})
+def _everywhere(schema: Any, change: Callable[[Schema], None]) -> None:
+    if isinstance(schema, dict):
+        for value in schema.values():
+            _everywhere(value, change)
+        change(schema)
+    elif isinstance(schema, list):
+        for value in schema:
+            _everywhere(value, change)
 
 
-def _field(spec: FieldSpec, definitions: dict[str, Schema]) -> Schema:
-    schema = _kind(spec.kind, definitions)
-    if spec.text:
+def _plain(schema: Schema) -> None:
+    """Bring one part of a schema from pydantic's dialect to draft 7, without names that only we know."""
+    schema.pop("discriminator", None)
+    if isinstance(schema.get("title"), str):
+        schema.pop("title")
+    if isinstance(schema.get("default"), dict):
+        del schema["default"]  # the default of a block is what its keys default to
+    if schema.pop("x-source-text", False):
         _allow_numbers(schema)
-    if spec.min_length:
-        schema["minItems"] = spec.min_length
-    if "$ref" in schema:
-        schema = {"allOf": [schema]}  # draft 7 ignores what stands beside $ref
-    # The default of a block is what its keys default to.
-    if spec.default not in (REQUIRED, None) and not isinstance(spec.default, StrictModel | dict):
-        schema["default"] = spec.default
-    return schema | {"description": spec.description}
-
-
-def _kind(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    origin, parts = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return {}
-    if kind in _JSON_TYPES:
-        return {"type": _JSON_TYPES[kind]}
-    if origin is Annotated:
-        return _kind(parts[0], definitions) | {"exclusiveMinimum": parts[1].bound}
-    if origin is Literal:
-        choices = {"const": parts[0]} if len(parts) == 1 else {"enum": list(parts)}
-        return choices | {"type": _JSON_TYPES[type(parts[0])]}
-    if origin in (list, tuple):
-        return {"type": "array", "items": _kind(parts[0], definitions)}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _kind(parts[1], definitions) or True}
-    if origin in (Union, UnionType):
-        # null is how a model says "absent"; in a file the key is left out, unless it may hold anything.
-        kept = parts if len(parts) > _MOST_OPTIONS else [part for part in parts if part is not NoneType]
-        options = [_kind(part, definitions) for part in kept]
-        return options[0] if len(options) == 1 else {"anyOf": options}
-    if kind.__name__ not in definitions:
-        definitions[kind.__name__] = {}  # keeps the order in which they are met
-        definitions[kind.__name__] = _object(kind, definitions)
-    return _ref(kind.__name__)
+    if "$ref" in schema and len(schema) > 1:
+        # Draft 7 ignores what stands beside $ref.
+        schema["allOf"] = [{"$ref": schema.pop("$ref")}]
+    # null is how a model says "absent"; in a file the key is left out.
+    options = schema.get("anyOf")
+    if isinstance(options, list) and {"type": "null"} in options:
+        rest = [option for option in options if option != {"type": "null"}]
+        if schema.get("default", 0) is None:
+            del schema["default"]
+        if len(rest) == 1:
+            del schema["anyOf"]
+            if "$ref" in rest[0]:
+                schema["allOf"] = rest
+            else:
+                schema.update({key: value for key, value in rest[0].items() if key not in schema})
+        elif len(options) < 6:
+            schema["anyOf"] = rest
 
 
 def _allow_numbers(schema: Schema) -> None:
     if schema.get("type") == "string" and "const" not in schema:
         schema["type"] = list(_TEXT_TYPES)
-    for inner in (schema.get("additionalProperties"), schema.get("items"), *schema.get("anyOf", ())):
+    for inner in (schema.get("additionalProperties"), schema.get("items")):
         if isinstance(inner, dict):
             _allow_numbers(inner)
+    for option in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        _allow_numbers(option)
 
 
 def _with_nccl(schema: Schema) -> Schema:

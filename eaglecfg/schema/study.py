@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from eaglecfg.schema.base import Above, Field, StrictModel
+from pydantic import Discriminator, Field, Tag
+
+from eaglecfg.schema.base import TEXT, FormatVersion, StrictModel
+
+
+def _form_of_stop(value: Any) -> str:
+    return "<command>" if isinstance(value, list) else "<group>"
+
+
+StopForm = Annotated[
+    Annotated[Literal["group"], Tag("<group>")] | Annotated[list[str], Tag("<command>")],
+    Discriminator(_form_of_stop),
+]
 
 
 class Launch(StrictModel):
@@ -12,18 +24,20 @@ class Launch(StrictModel):
 
     prefix: list[str] = Field(
         description="Command that starts the engine's server; {python} is the Python that runs eaglecfg.",
-        text=True,
+        json_schema_extra=TEXT,
     )
-    stop: Literal["group"] | list[str] = Field(
+    stop: StopForm = Field(
         default="group",
         description="group: the supervisor ends the process tree. Or a stop command; {cid} is the launch id.",
-        text=True,
+        json_schema_extra=TEXT,
     )
-    env: dict[str, str] = Field(default={}, description="Environment variables of every launch.", text=True)
+    env: dict[str, str] = Field(
+        default={}, description="Environment variables of every launch.", json_schema_extra=TEXT
+    )
     flags: list[str] = Field(
         default=[],
         description="Extra server flags for every launch, passed through unread.",
-        text=True,
+        json_schema_extra=TEXT,
     )
     startup_s: float = Field(
         default=600.0, description="Start-up limit in seconds until launches have been seen."
@@ -47,7 +61,7 @@ class Objective(StrictModel):
     metric: Literal["output_tokens_per_s"] = Field(
         default="output_tokens_per_s", description="The number to raise."
     )
-    concurrency: list[Annotated[int, Above(0)]] = Field(
+    concurrency: list[Annotated[int, Field(gt=0)]] = Field(
         default=[1],
         min_length=1,
         description="Requests in flight; the objective is the geometric mean over these of the gain.",
@@ -61,7 +75,9 @@ class Workload(StrictModel):
     """What is asked of the server."""
 
     prompts: str = Field(description="JSON Lines file; each line has input_ids, prompt or messages.")
-    output_tokens: Annotated[int, Above(0)] = Field(default=128, description="Tokens generated per request.")
+    output_tokens: Annotated[int, Field(gt=0)] = Field(
+        default=128, description="Tokens generated per request."
+    )
     ignore_eos: bool = Field(default=True, description="Generate output_tokens whatever the model says.")
     temperature: float = Field(default=0.0, description="Sampling temperature.")
     holdout: float = Field(
@@ -72,17 +88,17 @@ class Workload(StrictModel):
 class Budget(StrictModel):
     """When the search ends."""
 
-    launches: Annotated[int, Above(0)] | None = Field(
+    launches: Annotated[int, Field(gt=0)] | None = Field(
         default=None, description="Server launches, finals included."
     )
     hours: float | None = Field(default=None, description="Hours from the first launch.")
-    until: str | None = Field(default=None, description="Local time of day (07:00).", text=True)
+    until: str | None = Field(default=None, description="Local time of day (07:00).", json_schema_extra=TEXT)
 
 
 class StudyFile(StrictModel):
     """A whole study file."""
 
-    version: Literal[1] = Field(description="Version of this file format.")
+    version: FormatVersion = Field(description="Version of this file format.")
     config: str = Field(description="The eaglecfg.yaml that holds the deployment, relative to this file.")
     deployment: str = Field(description="Name of the deployment to tune.")
     launch: Launch = Field(description="How a server is started and stopped.")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from eaglecfg.schema.accept import accept
-from eaglecfg.schema.base import Field, StrictModel
+from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.wording import sentence_of
 
 
 class TrainingRecord(StrictModel):
     """What a trainer knows about a draft and no other file tells. Unknown keys are fine."""
 
-    model_open: ClassVar[bool] = True
+    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
 
     version: int = Field(description="Version of this record format; 1.")
-    boundaries: tuple[int, ...] = Field(
+    boundaries: Annotated[tuple[Annotated[int, Field(strict=True)], ...], Field(strict=False)] = Field(
         description="Boundaries captured in training, in the order of fc's column blocks."
     )
     ttt_steps: int | None = Field(default=None, description="Steps of training-time test.")

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from eaglecfg.schema.base import Refusal, StrictModel
+from pydantic import BaseModel
+
+from eaglecfg.schema.accept import Refusal
 from eaglecfg.schema.fields import field_at, fields_of
 from eaglecfg.schema.loaded import SchemaProblem
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, Place, show_path
 
 _TAKES = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "text",
-    "bool": "true or false",
-    "list": "a list",
-    "dict": "a mapping",
-    "model": "a mapping",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "finite_number": "a finite number",
     "too_short": "a list of at least one",
 }
 _TRUTH = {"yes": "true", "on": "true", "y": "true", "1": "true", "true": "true"}
@@ -46,7 +52,7 @@ SYNONYMS = {
 
 
 def problem_of(
-    model: type[StrictModel], refusal: Refusal, document: Document, locate: Callable[[KeyPath], KeyPath]
+    model: type[BaseModel], refusal: Refusal, document: Document, locate: Callable[[KeyPath], KeyPath]
 ) -> SchemaProblem:
     """The problem behind a refusal by ``model``. ``locate`` gives the document path of a path in its data."""
     if refusal.reason == "missing":
@@ -55,7 +61,7 @@ def problem_of(
         at = (*locate(refusal.path[:-1]), name)
         return SchemaProblem("missing-key", at, f"{where} needs the key {name}", f"add {name}:", True)
     at = locate(refusal.path)
-    if refusal.reason == "unknown_key":
+    if refusal.reason == "extra_forbidden":
         message, help = _unknown_key(model, refusal.path, str(at[-1]))
         return SchemaProblem("unknown-key", at, message, help, True)
     takes = _takes(refusal)
@@ -66,23 +72,22 @@ def problem_of(
 
 def sentence_of(refusal: Refusal, whole: str) -> str:
     """One refusal as a sentence, for data that has no places in a file of ours. ``whole`` names the data."""
-    around = show_path(refusal.path[:-1]) or whole
     if refusal.reason == "missing":
-        return f"{around} needs the key {refusal.path[-1]}"
-    if refusal.reason == "unknown_key":
-        return f"{around} has no key {refusal.path[-1]}"
+        return f"{show_path(refusal.path[:-1]) or whole} needs the key {refusal.path[-1]}"
     return (
         f"{show_path(refusal.path) or whole} takes {_takes(refusal)}, not {shown_value(refusal.value, None)}"
     )
 
 
 def _takes(refusal: Refusal) -> str:
-    if refusal.reason == "literal":
-        choices = refusal.context["expected"]
+    if refusal.reason == "literal_error":
+        # The context lists the choices in quotes.
+        choices = str(refusal.context.get("expected", "")).replace("'", "")
         return f"{choices} or a mapping" if refusal.path[-1:] == ("speculative",) else choices
-    if refusal.reason == "bound":
-        return f"a number above {refusal.context['gt']}"
-    return _TAKES[refusal.reason]
+    for bound, word in (("gt", "above"), ("ge", "of at least"), ("lt", "below"), ("le", "of at most")):
+        if bound in refusal.context:
+            return f"a number {word} {refusal.context[bound]}"
+    return _TAKES.get(refusal.reason, "another kind of value")
 
 
 def shown_value(value: Any, place: Place | None) -> str:
@@ -102,7 +107,7 @@ def shown_value(value: Any, place: Place | None) -> str:
     return text
 
 
-def _wrong_type_help(model: type[StrictModel], refusal: Refusal, takes: str) -> str:
+def _wrong_type_help(model: type[BaseModel], refusal: Refusal, takes: str) -> str:
     value, name = refusal.value, str(refusal.path[-1]) if refusal.path else ""
     if value is None:
         return "write a value, or remove the key" if takes != "text" else 'write text, or "" for empty text'
@@ -138,7 +143,7 @@ def _number_help(value: Any, takes: str) -> str:
     return f"write {takes}"
 
 
-def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple[str, str]:
+def _unknown_key(model: type[BaseModel], path: KeyPath, spelled: str) -> tuple[str, str]:
     """Message and help for the key at ``path`` that nothing knows."""
     block = path[:-1]
     found = field_at(model, block) if block else None

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from eaglecfg.errors import UsageError
-from eaglecfg.schema.base import Refused
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.schema.wording import sentence_of
-from eaglecfg.source.span import show_path
 
 UNSET = "unset"
 OFF = "off"
@@ -61,7 +60,7 @@ def spelled(key: str) -> tuple[str, ...]:
 
 def tree(deployment: Deployment) -> dict[str, Any]:
     """What ``deployment`` launches, as plain data with canonical keys and without anything left unset."""
-    dumped = deployment.model_dump(exclude_unset=True)
+    dumped = deployment.model_dump(mode="python", exclude_unset=True)
     out: dict[str, Any] = {}
     for section in SECTIONS:
         value = dumped.get(section)
@@ -90,17 +89,18 @@ def apply(base: Deployment, values: Mapping[str, Any]) -> Deployment:
     A mapping is merged into its block; ``unset`` removes the key. A chain (topk 1) whose step count is chosen
     gets ``num_draft_tokens = num_steps + 1`` unless that is chosen too: the engine would rewrite it to that.
     """
-    data = base.model_dump(exclude_unset=True)
+    data = base.model_dump(mode="python", exclude_unset=True)
     for key in sorted(values, key=lambda name: name.count(".")):
         _put(data, spelled(key), values[key])
     _complete_chain(data, values)
     try:
         return Deployment.model_validate(data)
-    except Refused as error:
-        first = error.refusals[0]
+    except ValidationError as error:
+        # A union reports every member; the one that got deepest is the one that was meant.
+        first = max(error.errors(), key=lambda item: len(item["loc"]))
+        where = ".".join(str(part) for part in first["loc"] if not str(part).startswith("<"))
         raise UsageError(
-            f"space: {show_path(first.path)} = {first.value!r} does not fit the deployment: "
-            f"{sentence_of(first, 'the deployment')}."
+            f"space: {where} = {first.get('input')!r} does not fit the deployment: {first['msg'].lower()}."
         ) from None
 
 

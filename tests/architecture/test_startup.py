@@ -21,16 +21,13 @@ SLOW = {
     "aiohttp",
     "asyncio",
     "difflib",
-    "email",
     "jsonschema",
     "logging",
     "numpy",
     "optuna",
     "packaging",
-    "pydantic",
     "rich",
     "scipy",
-    "socket",
     "subprocess",
     "torch",
     "transformers",
@@ -51,8 +48,8 @@ OTHER_COMMANDS = (
     "eaglecfg.schema.study",
     "eaglecfg.tune",
 )
-MOST_OF_OTHERS = 190
-"""Modules of Python, PyYAML and click. There were 141 on Python 3.11; others split theirs otherwise."""
+MOST_OF_OTHERS = 310
+"""Modules of Python, PyYAML, click and pydantic. There were 258 on Python 3.11; others split theirs otherwise."""
 
 MOST_OF_OURS = 80
 """Modules of our own beside the rules. There were 70."""

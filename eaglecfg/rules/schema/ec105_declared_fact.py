@@ -65,7 +65,7 @@ def _declared(context: Context) -> Iterator[tuple[KeyPath, Any, CheckpointFacts 
     for block, declared, facts in blocks:
         if declared is None:
             continue
-        for name in type(declared).model_specs:
+        for name in type(declared).model_fields:
             value = getattr(declared, name)
             if name not in _NOT_FACTS and value is not None:
                 yield (block, name), value, facts

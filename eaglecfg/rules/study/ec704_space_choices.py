@@ -104,7 +104,7 @@ def _refused(label: str, section: str, name: str, at: KeyPath, item: Any) -> Ite
     data: dict[str, Any] = {"target": {"checkpoint": "x"}}
     data[section] = {**data.get(section, {}), **block} if isinstance(block, dict) else block
     for refusal in accept(Deployment, data).refusals:
-        if refusal.reason not in ("unknown_key", "missing"):
+        if refusal.reason not in ("extra_forbidden", "missing"):
             sentence = sentence_of(refusal, "the deployment")
             yield Finding(
                 f"{label} has a choice that the key does not take: {sentence}",
