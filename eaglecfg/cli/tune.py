@@ -39,6 +39,11 @@ INDENT = 14
 @click.option(
     "--launch-prefix", metavar="COMMAND", help="Start servers with this instead of the study's prefix."
 )
+@click.option(
+    "--retry-failed",
+    is_flag=True,
+    help="Launch settings again that failed before: the cause is mended (a package installed, a GPU freed).",
+)
 @traceback_option
 def command(
     study: str,
@@ -47,18 +52,24 @@ def command(
     apply_winner: bool,
     launch_anyway: bool,
     launch_prefix: str | None,
+    retry_failed: bool,
 ) -> int:
     """Run the study STUDY, or go on with it: the same command resumes where it stopped.
 
     Every trial is a freshly launched server. What is not shown to be faster than the baseline is not called
     faster; that nothing beats it is a normal result.
+
+    A setting that failed by itself is not launched again (one that hung or took too long to start is, once).
+    Raising launch.startup_s in the study launches those again that took too long. Other prefix, flags or
+    environment of the launch, prompts or engine make other conditions: everything is measured anew, and what
+    was measured before stays in the record.
     """
     prefix = _split(launch_prefix)
     opened = open_study(Path(study), shown=study, out=out, launch_anyway=launch_anyway, prefix=prefix)
     _require_extra()
     if dry_run:
         return _dry_run(opened)
-    return _run(opened, apply_winner)
+    return _run(opened, apply_winner, retry_failed=retry_failed)
 
 
 def _split(text: str | None) -> list[str]:
@@ -113,7 +124,7 @@ def _dry_run(opened: Opened) -> int:
     return 0
 
 
-def _run(opened: Opened, apply_winner: bool) -> int:
+def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
     from eaglecfg.cli.tune_progress import Lines, Live, Progress
     from eaglecfg.tune.interrupts import Interrupts
     from eaglecfg.tune.study import LEDGER, StudyRun
@@ -130,7 +141,8 @@ def _run(opened: Opened, apply_winner: bool) -> int:
         click.echo()
         screen = Live() if sys.stdout.isatty() else Lines()
         with Interrupts(heard) as interrupts, screen:
-            outcome = StudyRun(opened, ledger, interrupts, Progress(opened, screen, history)).run()
+            progress = Progress(opened, screen, history)
+            outcome = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed).run()
         results = make_results(opened.design, outcome.history, outcome.finished)
     _report(opened, results)
     if outcome.broken:
@@ -141,13 +153,13 @@ def _run(opened: Opened, apply_winner: bool) -> int:
 
 
 def _report(opened: Opened, results: Results) -> None:
-    from eaglecfg.tune.tables import RESULT_MARKDOWN, footnotes, header, table, text_table
+    from eaglecfg.tune.tables import RESULT_MARKDOWN, footnotes, header, remarks, table, text_table
 
     click.echo()
     for text in text_table(header(results), table(results)):
         click.echo(text)
     click.echo()
-    for sentence in (*results.verdict, *footnotes(results)):
+    for sentence in (*results.verdict, *remarks(results), *footnotes(results)):
         click.echo("\n".join(_wrapped(sentence)))
     result, launches = near(opened.folder / RESULT_MARKDOWN), near(opened.folder / "launches")
     click.echo(f"\nwritten to {result}; every launch is under {launches}")

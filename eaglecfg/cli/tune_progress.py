@@ -134,11 +134,14 @@ class Progress:
 
     def _best(self) -> str:
         found = best_so_far(self.opened.design, self.history())
-        return f"; best so far {found[0]} {percent(found[1])}" if found is not None else ""
+        if found is None:
+            return ""
+        # Equal to the baseline in all digits is the baseline.
+        return f"; best {found[0]} {'(as it stands)' if found[1] == 1.0 else percent(found[1])}"
 
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]
-        head = f"[{len(self.history().launches):>3}/{self._total()}] {step.arm.label:<24} {where:<10}"
+        head = f"[{len(self.history().launches):>3}/{self._total()}] {step.arm.label:<16} {where:<8}"
         if not launch.ok:
             self.screen.say(f"{head} failed ({launch.failure}): {launch.message}")
             for text in launch.lines[-3:]:
@@ -151,6 +154,7 @@ class Progress:
             words.append(f"accept {tokens / steps:.2f}")
         if launch.rewritten and launch.ran != launch.arm:
             words.append("rewritten by the server")
+        words += [f"warm-up never settled at {level}" for level in launch.unsettled]
         words += [f"over the limit: {limit}" for limit in launch.limits]
         words.append(f"{launch.seconds:.1f} s")
         left = make_plan(self.opened, self.history()).seconds

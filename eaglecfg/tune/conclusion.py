@@ -17,9 +17,30 @@ def percent(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.1f} %"
 
 
+WIDE = 1.0
+"""Half the width of an interval, as a share, beyond which its ends mean nothing to anybody."""
+
+NOT_RESOLVED = "not resolved"
+
+
 def interval(low: float, high: float) -> str:
-    """Two factors as a signed interval."""
+    """Two factors as a signed interval; in words where it is too wide to mean anything."""
+    if not resolved(low, high):
+        return NOT_RESOLVED
     return f"{percent(low)[:-2]} to {percent(high)}"
+
+
+def resolved(low: float, high: float) -> bool:
+    """Whether an interval of two factors is narrower than plus or minus 100 %."""
+    return (high - low) / 2 <= WIDE
+
+
+def spread_words(spread: float, resolves: float, rounds: int) -> str:
+    """What the launches of this study differ by, and what it can show for that."""
+    differs = f"Launches of one setting differ by {spread * 100:.1f} %"
+    if resolves > WIDE:
+        return f"{differs}: with {rounds} launches a setting, no gain below a doubling is resolved."
+    return f"{differs}; a gain of {resolves * 100:.1f} % would be found 4 times in 5."
 
 
 def conclude(
@@ -67,6 +88,11 @@ def _against(analysis: Analysis, winner: Arm) -> float:
 
 def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str:
     best: Comparison = analysis.comparisons[0]
+    if not resolved(best.low, best.high):
+        return (
+            f"No setting is shown to beat {named}: {by_key[best.arm].label} was measured "
+            f"{percent(best.ratio)}, which is not resolved with {analysis.rounds} launches a setting."
+        )
     return (
         f"No setting beats {named}: the nearest, {by_key[best.arm].label}, came to {percent(best.ratio)} "
         f"(95 % interval {interval(best.low, best.high)})."
@@ -76,9 +102,11 @@ def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str
 def _winner_words(analysis: Analysis, by_key: Mapping[str, Row], winner: Arm, named: str) -> str:
     found = next(item for item in analysis.comparisons if item.arm == winner.key)
     row = by_key[winner.key]
+    sure = f"95 % interval {interval(found.low, found.high)}"
+    if not resolved(found.low, found.high):
+        sure = f"by at least {percent(found.low)[1:]} with 95 % confidence"
     words = (
-        f"{row.label} beats {named} by {percent(found.ratio)[1:]} "
-        f"(95 % interval {interval(found.low, found.high)}, {analysis.rounds} launches each)"
+        f"{row.label} beats {named} by {percent(found.ratio)[1:]} ({sure}, {analysis.rounds} launches each)"
     )
     off = row.against_off
     if off is not None and named != "speculation off":

@@ -58,7 +58,8 @@ class Deadline:
         left = self.left_s(history, now)
         if left is not None and left < launch_seconds(history, self.assumed_s):
             return "the time budget is spent"
-        if design.launches is not None and len(history.launches) >= design.launches:
+        # What the machine spoilt, and what is launched again to be sure, does not count.
+        if design.launches is not None and len(history.settled()) >= design.launches:
             return f"the budget of {design.launches} launches is spent"
         return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eaglecfg.tune.ledger import Event
@@ -30,7 +30,10 @@ class Launch:
 
     ``scores`` are logs of output tokens per second by concurrency, empty for a failed launch. ``counters``
     hold per concurrency [accepted tokens, verify steps, step milliseconds x steps]. ``limits`` name limits
-    of the objective that were broken. ``seconds`` is the whole launch, start to all clear.
+    of the objective that were broken. ``seconds`` is the whole launch, start to all clear, ``ready_s`` its
+    start and first warm-up. ``forgiven`` failures stay in the record and decide nothing any more.
+    ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
+    the same prompts differed within the launch, as a share.
     """
 
     n: int
@@ -44,12 +47,16 @@ class Launch:
     scores: Mapping[int, float] = field(default_factory=dict)
     counters: Mapping[int, Sequence[float]] = field(default_factory=dict)
     startup_s: float = 0.0
+    ready_s: float = 0.0
     seconds: float = 0.0
     agreement: float | None = None
     rewritten: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     limits: tuple[str, ...] = ()
     folder: str = ""
     note: str = ""
+    forgiven: bool = False
+    unsettled: tuple[int, ...] = ()
+    wander: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -92,11 +99,12 @@ class History:
         return [item for item in good if not phases or item.phase in phases]
 
     def settled(self) -> list[Launch]:
-        """Launches that are not to be repeated: machine failures and first ambiguous failures left out."""
+        """Launches that are not to be repeated: failures that are forgiven, those of the machine and first
+        ambiguous ones left out."""
         out: list[Launch] = []
         doubted: set[str] = set()
         for item in self.launches:
-            if item.failure in MACHINE_FAILURES:
+            if item.failure in MACHINE_FAILURES or item.forgiven:
                 continue
             if item.failure in AMBIGUOUS_FAILURES and item.arm not in doubted:
                 doubted.add(item.arm)
@@ -105,7 +113,8 @@ class History:
         return out
 
     def condemned(self) -> dict[str, Launch]:
-        """Arms that failed for reasons of their own, with the launch that shows it; never launched again."""
+        """Arms that failed for reasons of their own, with the launch that shows it; not launched again unless
+        the failure is forgiven."""
         return {item.arm: item for item in self.settled() if not item.ok}
 
     def aliases(self) -> dict[str, str]:
@@ -145,10 +154,16 @@ def fold(events: Iterable[Event], conditions: str) -> History:
                 arms.setdefault(launch.ran, data["ran_arm"])
             launches.append(launch)
             told.append(launch.n)
+        elif event.kind == "retry" and data["conditions"] == conditions:
+            launches = [_forgiven(item, data["arms"]) for item in launches]
         elif event.kind == "rejected" and data["conditions"] == conditions:
             told.append(data["arm"]["key"])
     started = tuple(Started(number, data) for number, data in open_launches.items())
     return History(tuple(launches), tuple(told), arms, started, last, aside)
+
+
+def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
+    return item if item.ok or item.arm not in arms else replace(item, forgiven=True)
 
 
 def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
@@ -165,10 +180,13 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         scores={int(level): value for level, value in data["scores"].items()},
         counters={int(level): value for level, value in data["counters"].items()},
         startup_s=data["startup_s"] or 0.0,
+        ready_s=sum(data.get("timings", {}).get(part, 0.0) for part in ("startup", "warmup")),
         seconds=data["seconds"],
         agreement=data["agreement"],
         rewritten=data["rewritten"],
         limits=tuple(data["limits"]),
         folder=asked["folder"],
         note=data.get("note", ""),
+        unsettled=tuple(data.get("unsettled", ())),
+        wander=data.get("wander"),
     )

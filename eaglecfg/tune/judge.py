@@ -118,6 +118,13 @@ def counters_of(blocks: Sequence[Block]) -> dict[str, list[float]]:
     return out
 
 
+def wander(blocks: Sequence[Block]) -> float | None:
+    """How far passes over the same prompts differ within a launch: fastest over slowest pass of the widest
+    block, as a share. None where no block has two."""
+    spans = [max(block.passes) / min(block.passes) - 1 for block in blocks if len(block.passes) > 1]
+    return round(max(spans), 4) if spans else None
+
+
 def ended(
     result: LaunchResult,
     space: Space,
@@ -152,6 +159,8 @@ def ended(
         "agreement": None if same is None else round(same, 4),
         "rewritten": {flag: list(pair) for flag, pair in changes.items()},
         "limits": list(broken_limits(limits, result.blocks)) if not failure else [],
+        "unsettled": [item.concurrency for item in result.warmups if not item.agreed] if not failure else [],
+        "wander": wander(result.blocks) if not failure else None,
         "ran": ran.key,
         "ran_arm": None if ran.key == arm.key else described(ran),
         "cleanup": {

@@ -16,6 +16,7 @@ from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
 from eaglecfg.tune.measure import BadOutput, Measurement, fault_of
 from eaglecfg.tune.orphans import EVENTS, LOG
+from eaglecfg.tune.ports import free_port
 from eaglecfg.tune.process import holds_socket, listening_sockets
 from eaglecfg.tune.pulse import Pulse
 from eaglecfg.tune.redact import redact_arguments, redact_data, redact_environment
@@ -39,8 +40,6 @@ DEATH_S = 1.5
 """A broken connection is a dying process if its exit is seen within this time, else the server's own fault.
 """
 READY_TOKENS = 4
-READ_BUFFER = 1 << 20
-"""Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
 READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
 OUT_OF_REACH = frozenset({"docker", "podman", "nerdctl", "srun", "ssh", "kubectl", "systemd-run", "ray"})
@@ -312,6 +311,7 @@ class _Launch:
             startup_s=None if self.startup_s is None else round(self.startup_s, 3),
             blocks=tuple(measurement.blocks) if measurement else (),
             outputs=tuple(measurement.outputs) if measurement else (),
+            warmups=tuple(measurement.warmups) if measurement else (),
             server_info=info,
             runs={name: value for name, value in info.items() if is_setting(value)},
             cleanup=cleanup,
@@ -323,13 +323,6 @@ class _Launch:
             identity=self.supervision.identity,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
         )
-
-
-def free_port() -> int:
-    """A TCP port that is free now; whoever binds it first has it, so that a server may still lose it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def sees_socket_owners() -> bool:

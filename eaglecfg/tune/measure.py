@@ -14,10 +14,14 @@ from eaglecfg.tune.counters import Acceptance, add_up, read_request
 from eaglecfg.tune.load import Load, run_load
 from eaglecfg.tune.percentiles import summary_ms
 from eaglecfg.tune.pulse import Pulse
-from eaglecfg.tune.trial import Block, MeasurePlan, Prompt
+from eaglecfg.tune.trial import Block, MeasurePlan, Prompt, WarmUp
 
 Progress = Callable[[str, Mapping[str, Any]], None]
 Record = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+MOST_PASSES = 200
+"""Passes over one stretch of prompts at most, however fast the server."""
 
 
 class BadOutput(Exception):
@@ -37,6 +41,7 @@ class Measurement:
     num_steps: int | None = None
     blocks: list[Block] = field(default_factory=list)
     outputs: list[tuple[int, ...]] = field(default_factory=list)
+    warmups: list[WarmUp] = field(default_factory=list)
 
     async def run(self, warmed: Callable[[], None]) -> None:
         """Highest concurrency first. ``warmed`` is called at the end of the first warm-up.
@@ -59,30 +64,55 @@ class Measurement:
         """
         size = max(self.plan.warmup_requests, concurrency)
         speeds: list[float] = []
-        sampling = self._sampling()
+        agreed = False
         for window in range(max(2, self.plan.warmup_limit)):
-            load = await run_load(self.client, self._slice(0, size), sampling, concurrency)
-            self._keep("warmup", concurrency, window, load)
-            refuse(load.exchanges, sampling)
-            speeds.append(load.steady_tokens / load.steady_seconds)
+            seconds = self.plan.warmup_seconds
+            loads, _ = await self._passes("warmup", concurrency, window, self._slice(0, size), 0, seconds)
+            refuse([exchange for load in loads for exchange in load.exchanges], self._sampling())
+            speeds.append(speed_of(loads))
             self.progress(
                 "warmup", {"concurrency": concurrency, "window": window, "tokens_per_s": round(speeds[-1], 3)}
             )
-            if agree(speeds[-2:], self.plan.warmup_agreement):
-                return
+            agreed = agree(speeds[-2:], self.plan.warmup_agreement)
+            if agreed:
+                break
+        self.warmups.append(WarmUp(concurrency, tuple(round(speed, 3) for speed in speeds), agreed))
 
     async def _block(self, concurrency: int, index: int) -> None:
         """One block: the same prompts in the same order for every setting, from an empty prefix cache."""
-        flushed = await self.client.flush_cache()
-        size = max(self.plan.requests_per_block, concurrency)
-        sampling = self._sampling()
+        size, seconds = max(self.plan.requests_per_block, concurrency), self.plan.block_seconds
         first = index * size
-        load = await run_load(self.client, self._slice(first, size), sampling, concurrency, first=first)
-        self._keep("block", concurrency, index, load)
-        block = block_of(load, index, sampling, self.num_steps, flushed=flushed)
+        loads, flushed = await self._passes(
+            "block", concurrency, index, self._slice(first, size), first, seconds
+        )
+        block = block_of(loads, index, self._sampling(), self.num_steps, flushed=flushed)
         self.blocks.append(block)
         self.progress("block", {"block": block})
-        refuse(load.exchanges, sampling)
+        refuse([exchange for load in loads for exchange in load.exchanges], self._sampling())
+
+    async def _passes(
+        self,
+        phase: str,
+        concurrency: int,
+        index: int,
+        prompts: Sequence[Prompt],
+        first: int,
+        seconds: float,
+    ) -> tuple[list[Load], bool]:
+        """Load over the prompts, once or as often as comes nearest to ``seconds``; also whether every pass of
+        a block began with an empty prefix cache. Ends early at a request that failed."""
+        sampling, loads, flushed, passes = self._sampling(), list[Load](), True, 1
+        while len(loads) < passes:
+            if phase == "block":
+                flushed = await self.client.flush_cache() and flushed
+            load = await run_load(self.client, prompts, sampling, concurrency, first=first)
+            self._keep(phase, concurrency, index, load)
+            loads.append(load)
+            if any(fault_of(exchange, sampling) for exchange in load.exchanges):
+                break
+            if len(loads) == 1:
+                passes = min(MOST_PASSES, round(seconds / load.steady_seconds))
+        return loads, flushed
 
     async def _check(self) -> None:
         """Greedy output of fixed prompts, one at a time, to be compared with other launches'."""
@@ -158,18 +188,26 @@ def step_seconds(exchange: Exchange, num_steps: int | None) -> float | None:
     return (ended - begun) / steps if steps else None
 
 
-def block_of(load: Load, index: int, sampling: Sampling, num_steps: int | None, *, flushed: bool) -> Block:
-    """The numbers of one block of load."""
-    good = [exchange for exchange in load.exchanges if not fault_of(exchange, sampling)]
+def speed_of(loads: Sequence[Load]) -> float:
+    """Tokens per second over all steady windows together."""
+    return sum(load.steady_tokens for load in loads) / sum(load.steady_seconds for load in loads)
+
+
+def block_of(
+    loads: Sequence[Load], index: int, sampling: Sampling, num_steps: int | None, *, flushed: bool
+) -> Block:
+    """The numbers of one block, from its passes."""
+    exchanges = [exchange for load in loads for exchange in load.exchanges]
+    good = [exchange for exchange in exchanges if not fault_of(exchange, sampling)]
     acceptance = acceptance_of(good, num_steps)
     steps = [seconds for exchange in good if (seconds := step_seconds(exchange, num_steps)) is not None]
     gaps, first_waits, per_token = times_of(good)
     return Block(
-        concurrency=load.concurrency,
+        concurrency=loads[0].concurrency,
         index=index,
-        seconds=round(load.steady_seconds, 6),
-        output_tokens=load.steady_tokens,
-        tokens_per_s=round(load.steady_tokens / load.steady_seconds, 4),
+        seconds=round(sum(load.steady_seconds for load in loads), 6),
+        output_tokens=sum(load.steady_tokens for load in loads),
+        tokens_per_s=round(speed_of(loads), 4),
         accept_length=round(acceptance.accept_length, 6) if acceptance else None,
         verify_steps=acceptance.verify_steps if acceptance else None,
         step_ms=round(statistics.median(steps) * 1000, 5) if steps else None,
@@ -177,12 +215,13 @@ def block_of(load: Load, index: int, sampling: Sampling, num_steps: int | None, 
         ttft_ms=summary_ms(first_waits),
         tpot_ms=summary_ms(per_token),
         itl_ms=summary_ms(gaps),
-        requests=len(load.exchanges),
-        failed=len(load.exchanges) - len(good),
-        client_lag_ms=round(load.lag_ms, 3),
-        tail_seconds=round(max(0.0, load.ended - load.steady[1]), 6),
+        requests=len(exchanges),
+        failed=len(exchanges) - len(good),
+        client_lag_ms=round(statistics.fmean(load.lag_ms for load in loads), 3),
+        tail_seconds=round(sum(max(0.0, load.ended - load.steady[1]) for load in loads), 6),
         counters=acceptance.source if acceptance else "",
         flushed=flushed,
+        passes=tuple(round(speed_of([load]), 3) for load in loads),
     )
 
 

@@ -14,7 +14,7 @@ from eaglecfg.tune.process import Process, boot_id, of_launch, read_process, sen
 from eaglecfg.tune.trial import Cleanup, LaunchRecord
 
 STOP_S = 20.0
-TERM_S = 5.0
+TERM_S = 2.0
 LOG = "server.log"
 """Name of the server's log in a launch's folder."""
 EVENTS = "supervisor.jsonl"

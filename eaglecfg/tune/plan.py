@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eaglecfg.tune.conclusion import WIDE
 from eaglecfg.tune.deadline import launch_seconds
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
 from eaglecfg.tune.ranking import spread_of
-from eaglecfg.tune.statistics import resolvable, rounds_for
+from eaglecfg.tune.statistics import MOST_ROUNDS, resolvable, rounds_for
 
 FIRST_START_S = 100.0
 """What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s were
@@ -48,7 +49,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     done = len(history.settled())
     launches = max(design.total - done, 0)
     if design.launches is not None:
-        launches = max(min(launches, design.launches - len(history.launches)), 0)
+        launches = max(min(launches, design.launches - done), 0)
     spread, spread_seen = spread_of(history)
     arms = design.final_arms
     return Plan(
@@ -77,10 +78,17 @@ def gain_words(plan: Plan, rounds: int) -> str:
     source = "seen in this study" if plan.spread_seen else "assumed until launches have been repeated"
     if math.isinf(plan.resolves):
         return "too few rounds to show any gain; give a larger budget"
+    goal = f"{USUAL_GOAL * 100:.0f} % would take {plan.rounds_for_goal}"
+    if plan.rounds_for_goal >= MOST_ROUNDS:
+        goal = f"{USUAL_GOAL * 100:.0f} % would take more than {MOST_ROUNDS}"
+    if plan.resolves > WIDE:
+        return (
+            f"no gain below a doubling is resolved with {rounds} launches a setting, if launches of one "
+            f"setting differ by {plan.spread * 100:.1f} % ({source}); {goal}"
+        )
     return (
         f"a gain of {plan.resolves * 100:.1f} % or more is found 4 times in 5 with {rounds} launches a "
-        f"setting, if launches of one setting differ by {plan.spread * 100:.1f} % ({source}); "
-        f"{USUAL_GOAL * 100:.0f} % would take {plan.rounds_for_goal}"
+        f"setting, if launches of one setting differ by {plan.spread * 100:.1f} % ({source}); {goal}"
     )
 
 
@@ -121,7 +129,8 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         (
             "each launch",
             f"warm-up, then {measured.blocks} blocks of {measured.requests_per_block} requests x "
-            f"{measured.output_tokens} tokens at concurrency {levels}",
+            f"{measured.output_tokens} tokens at concurrency {levels}, over again where a server answers "
+            f"them in less than {measured.block_seconds:g} s",
         )
     )
     source = "as seen so far" if plan.time_seen else "assumed until the first has been seen"

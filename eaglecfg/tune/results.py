@@ -59,7 +59,8 @@ class Results:
 
     ``verdict`` are sentences, the first of which answers the question. ``spread`` is one launch's standard
     deviation as a share, ``seen`` whether it was measured here; ``resolves`` is the gain this study could
-    show.
+    show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
+    as a share. ``rounds`` counts complete ones.
     """
 
     rows: tuple[Row, ...]
@@ -72,6 +73,8 @@ class Results:
     resolves: float
     finished: str
     launches: int
+    rounds: int = 0
+    wander: float | None = None
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -92,7 +95,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
     as_is = ran_key(history, design.as_is) if design.as_is is not None else None
     return Results(
         rows=rows,
-        failures=tuple(item for item in history.launches if not item.ok),
+        failures=tuple(item for item in history.launches if not item.ok and not item.forgiven),
         analysis=analysis,
         winner=winner,
         verdict=conclude(as_is, rows, analysis, winner, finished),
@@ -101,7 +104,13 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         resolves=resolvable(spread, max(count, 1), arms) if arms > 1 else math.inf,
         finished=finished,
         launches=len(history.launches),
+        rounds=count,
+        wander=_median([item.wander for item in history.launches if item.wander is not None]),
     )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return sorted(values)[len(values) // 2] if values else None
 
 
 def ran_key(history: History, arm: Arm) -> str:
@@ -175,7 +184,7 @@ def _row(
         label=label,
         role=_role(design, history, key),
         launches=len(history.of(key)),
-        failed=sum(not item.ok for item in history.launches if item.arm == key),
+        failed=sum(not item.ok and not item.forgiven for item in history.launches if item.arm == key),
         final=in_rounds,
         tokens_per_s={level: math.exp(mean([item.scores[level] for item in good])) for level in levels},
         accept_length=_pooled([item.counters[level] for item in good for level in levels], 0, 1),
@@ -235,8 +244,12 @@ def _notes(history: History, key: str) -> tuple[str, ...]:
         if item.arm == key and item.ran != key:
             changes = ", ".join(f"{flag} {asked} -> {ran}" for flag, (asked, ran) in item.rewritten.items())
             notes.append(f"the server rewrites it: {changes}")
-        if item.arm == key and not item.ok:
+        if item.arm == key and not item.ok and not item.forgiven:
             notes.append(f"{item.failure}: {item.message}")
         if item.ran == key:
             notes += [f"over the limit: {limit}" for limit in item.limits]
+    good = history.of(key)
+    unsettled = sum(bool(item.unsettled) for item in good)
+    if unsettled:
+        notes.append(f"the warm-up never settled in {unsettled} of {len(good)} launches")
     return tuple(dict.fromkeys(notes))

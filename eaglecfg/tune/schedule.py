@@ -87,9 +87,11 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
 
 def _repeat(history: History, last: Launch) -> bool:
     """Whether the last launch is to be launched again as it was."""
+    if last.forgiven:
+        return False
     if last.failure in MACHINE_FAILURES:
         return True
-    before = [item.failure for item in history.launches[:-1] if item.arm == last.arm]
+    before = [item.failure for item in history.launches[:-1] if item.arm == last.arm and not item.forgiven]
     return last.failure in AMBIGUOUS_FAILURES and not AMBIGUOUS_FAILURES & set(before)
 
 
@@ -105,7 +107,10 @@ def _trouble(design: Design, history: History, since: int) -> str:
         return f"{len(same)} launches in a row failed the same way ({same[0].failure}): {same[0].message}"
     condemned = history.condemned()
     if all(arm.key in condemned for arm in design.baselines):
-        return f"no baseline can be launched: {condemned[design.baselines[0].key].message}"
+        return (
+            f"no baseline can be launched: {condemned[design.baselines[0].key].message}; once the cause is "
+            f"mended, --retry-failed launches them again"
+        )
     return ""
 
 

@@ -18,6 +18,9 @@ than the rest, this 5 %."""
 PAIRED = "paired t over rounds"
 CAUTIOUS = "t over rounds, the larger of own and pooled spread"
 
+MOST_ROUNDS = 1000
+"""Where the search for a number of launches that would do ends."""
+
 CAUTION = 1.1
 """How much wider taking the larger of two spreads makes an interval, on average."""
 
@@ -227,5 +230,6 @@ def resolvable(spread: float, rounds: int, arms: int, *, alpha: float = 0.05, po
 
 
 def rounds_for(gain: float, spread: float, arms: int) -> int:
-    """Launches per arm from which ``gain`` (a share) is resolvable; at most 1000."""
-    return next((count for count in range(2, 1000) if resolvable(spread, count, arms) <= gain), 1000)
+    """Launches per arm from which ``gain`` (a share) is resolvable; at most MOST_ROUNDS."""
+    counts = range(2, MOST_ROUNDS)
+    return next((count for count in counts if resolvable(spread, count, arms) <= gain), MOST_ROUNDS)

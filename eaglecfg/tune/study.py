@@ -74,8 +74,18 @@ class _Reference:
 class StudyRun:
     """One session of a study, from opening its ledger to the end, to an interrupt or to a failure."""
 
-    def __init__(self, opened: Opened, ledger: Ledger, interrupts: Interrupts, tell: Tell) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        ledger: Ledger,
+        interrupts: Interrupts,
+        tell: Tell,
+        *,
+        retry_failed: bool = False,
+    ) -> None:
+        """``retry_failed``: settings that failed get their launches again, and the ledger says so."""
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
+        self.retry_failed = retry_failed
         self.reference = _Reference()
         self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
 
@@ -101,6 +111,7 @@ class StudyRun:
         self._end_orphans()
         self._recall_outputs()
         self._say_what_changed()
+        self._forgive()
         self._write("session", **self._session())
         since = self.history.last_number
         chosen: tuple[str, ...] = ()
@@ -149,6 +160,7 @@ class StudyRun:
             "space": self.opened.study.space,
             "mode": design.mode,
             "baseline": design.baseline.key if design.baseline else None,
+            "startup_s": self.opened.study.launch.startup_s,
             "profile": design.profile.name,
             "seed": design.seed,
             "versions": versions,
@@ -164,6 +176,23 @@ class StudyRun:
         before, now = sessions[-1].data["described"], self.opened.described
         keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
         self.tell("note", {"text": f"earlier launches are set aside: {', '.join(keys)} changed since"})
+
+    def _forgive(self) -> None:
+        """Failures whose cause may be gone: all where the user says so, those of a start-up limit that is
+        higher now. What else of the launch may have changed makes other conditions, under which nothing has
+        failed yet."""
+        failed = self.history.condemned()
+        why = "--retry-failed"
+        if not self.retry_failed:
+            sessions = self.ledger.of_kind("session")
+            now = self.opened.study.launch.startup_s
+            before = sessions[-1].data.get("startup_s", now) if sessions else now
+            failed = {key: item for key, item in failed.items() if item.failure == "startup" and before < now}
+            why = f"launch.startup_s was {before:g} s, is {now:g} s"
+        if failed:
+            labels = [str(self.history.arms[key]["label"]) for key in failed]
+            self._write("retry", arms=list(failed), why=why, conditions=self.opened.conditions)
+            self.tell("note", {"text": f"failed before, launched again: {'; '.join(labels)} ({why})"})
 
     def _reject(self, step: Rejected) -> None:
         self._write(
@@ -208,6 +237,7 @@ class StudyRun:
         number = self.history.last_number + 1
         folder = self.opened.folder / "launches" / f"{number:04d}-{step.arm.key}"
         command = server_command(self.opened, step.arm.deployment)
+        limits = startup_limits(self.opened.study.launch.startup_s, step.arm.key, history)
         fields = {"n": number, "arm": described(step.arm), "phase": step.phase, "round": step.round}
         self._write(
             "launch", **fields, again=step.again, conditions=self.opened.conditions, folder=str(folder)
@@ -217,7 +247,7 @@ class StudyRun:
         prompts = self.opened.claim_prompts if in_round else self.opened.search_prompts
         clean: dict[str, Any] = {}
         try:
-            result = self._run(command, prompts, folder, number, clean)
+            result = self._run(command, prompts, folder, number, limits, clean)
         except (KeyboardInterrupt, asyncio.CancelledError):
             if not self.interrupts.name:
                 raise
@@ -234,6 +264,7 @@ class StudyRun:
         prompts: Sequence[Prompt],
         folder: Path,
         number: int,
+        limits: Limits,
         clean: dict[str, Any],
     ) -> LaunchResult:
         def progress(kind: str, data: Mapping[str, Any]) -> None:
@@ -253,7 +284,7 @@ class StudyRun:
             self.opened.plan,
             prompts,
             folder,
-            self._limits(),
+            limits,
             marker=f"{self.opened.name}-{number}-{secrets.token_hex(6)}",
             progress=progress,
         )
@@ -276,16 +307,18 @@ class StudyRun:
         results = make_results(self.opened.design, history, finished)
         write_results(self.opened.folder, self.opened.name, self.opened.conditions, results)
 
-    def _limits(self) -> Limits:
-        given = self.opened.study.launch.startup_s
-        seen = [
-            event.data["timings"].get("startup", 0.0) + event.data["timings"].get("warmup", 0.0)
-            for event in self.ledger.of_kind("ended")
-            if not event.data["failure"]
-        ]
-        if len(seen) < 2:
-            return Limits(given)
-        return Limits(min(given, max(LEARNED_STARTUP * max(seen), LEAST_STARTUP_S)))
+
+def startup_limits(given: float, arm: str, history: History) -> Limits:
+    """Limits of the next launch of ``arm``. ``given`` is the study's own start-up limit in seconds.
+
+    Once two launches were seen, the limit is learned from them. An arm that exceeded it before gets the whole
+    of the study's, or more where others took long: the limit may have been at fault.
+    """
+    seen = [item.ready_s for item in history.launches if item.ok]
+    learned = LEARNED_STARTUP * max(seen, default=0.0)
+    if any(item.arm == arm and item.failure == "startup" for item in history.launches):
+        return Limits(max(given, learned))
+    return Limits(given if len(seen) < 2 else min(given, max(learned, LEAST_STARTUP_S)))
 
 
 def keep_out_of_git(folder: Path) -> None:

@@ -4,28 +4,44 @@ from __future__ import annotations
 
 import json
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.tune.conclusion import interval, percent
+from eaglecfg.tune.conclusion import interval, percent, spread_words
+from eaglecfg.tune.history import MACHINE_FAILURES
 from eaglecfg.tune.results import Gain, Results, Row
 
 RESULT_JSON = "result.json"
 RESULT_MARKDOWN = "result.md"
 PATCH = "winner.patch"
 
+LONGEST_LINE = 160
+"""How much of a log line is shown beside a failure; the whole stands in result.json."""
+
+NOTED_WANDER = 0.1
+"""How far passes within a launch may differ before the result says so, as a share."""
+
+
+WIDTH = 110
+"""Columns of the table on a terminal."""
+
+LEAST_NAME = 18
+"""Columns that names of settings get however many others there are."""
+
 
 def header(results: Results) -> list[str]:
     """Column names; one speed column for each concurrency."""
     levels = _levels(results)
     speeds = [f"tok/s at {level}" for level in levels] or ["tok/s"]
-    return ["setting", *speeds, "vs as it stands", "vs off", "accept", "ms/step", "spread", "launches", ""]
+    return ["setting", *speeds, "vs as it stands", "vs off", "accept", "ms/step", "spread", "launches"]
 
 
 def table(results: Results) -> list[list[str]]:
-    """One row of text per setting, best first, those of the search after those of the rounds."""
+    """One row per setting, best first, those of the search after those of the rounds. A cell may have lines:
+    marks below the name, the interval below the gain, one step time for each concurrency."""
     return [_cells(row, _levels(results)) for row in results.rows]
 
 
@@ -40,15 +56,14 @@ def _cells(row: Row, levels: Sequence[int]) -> list[str]:
     marks += [] if row.final or not row.launches else ["search only"]
     steps = [f"{row.step_ms[level]:.2f}" for level in levels if level in row.step_ms]
     return [
-        row.label,
+        row.label + (f"\n({', '.join(marks)})" if marks else ""),
         *([_speed(row, level) for level in levels] or ["-"]),
         _gain(row.against_as_is),
         _gain(row.against_off),
         f"{row.accept_length:.2f}" if row.accept_length is not None else "-",
-        " / ".join(steps) or "-",
+        "\n".join(steps) or "-",
         f"{row.spread * 100:.1f} %" if row.spread is not None else "-",
-        str(row.launches) + (f" (+{row.failed} failed)" if row.failed else ""),
-        "; ".join([*marks, *row.notes]),
+        str(row.launches) + (f"\n{row.failed} failed" if row.failed else ""),
     ]
 
 
@@ -62,29 +77,53 @@ def _gain(gain: Gain | None) -> str:
         return "-"
     if gain.low is None or gain.high is None:
         return percent(gain.ratio)
-    return f"{percent(gain.ratio)} ({interval(gain.low, gain.high)})"
+    return f"{percent(gain.ratio)}\n({interval(gain.low, gain.high)})"
 
 
-def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns, numbers to the right."""
-    widths = [max(len(line[index]) for line in (head, *rows)) for index in range(len(head))]
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
+    """Aligned columns, numbers to the right, within ``width`` columns where names can be folded to that."""
+    columns = list(zip(head, *rows, strict=True))
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    widths[0] = min(widths[0], max(LEAST_NAME, width - sum(widths[1:]) - 2 * len(widths[1:])))
     lines = []
-    for line in (head, *rows):
-        cells = [
-            cell.ljust(width) if index in (0, len(head) - 1) else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
+    for row in (head, *rows):
+        cells = [[part for line in row[0].split("\n") for part in textwrap.wrap(line, widths[0]) or [""]]]
+        cells += [cell.split("\n") for cell in row[1:]]
+        for index in range(max(map(len, cells))):
+            texts = [cell[index] if index < len(cell) else "" for cell in cells]
+            first, *rest = zip(texts, widths, strict=True)
+            line = [first[0].ljust(first[1]), *(text.rjust(space) for text, space in rest)]
+            lines.append("  ".join(line).rstrip())
     return lines
+
+
+def remarks(results: Results) -> list[str]:
+    """What has to be said of single settings, one sentence each; failures with the line that decided them."""
+    out = []
+    for row in results.rows:
+        for note in row.notes:
+            lines = next(
+                (item.lines for item in results.failures if item.arm == row.arm and item.message in note), ()
+            )
+            why = f" [{lines[-1][:LONGEST_LINE]}]" if lines else ""
+            out.append(f"{row.label}: {note}{why}")
+    if any(item.failure not in MACHINE_FAILURES for item in results.failures):
+        out.append(
+            "A setting that failed is not launched again, except with --retry-failed or under another launch."
+        )
+    return out
 
 
 def markdown(title: str, results: Results) -> str:
     """The result as a Markdown document."""
-    head = [name or "notes" for name in header(results)]
     lines = [f"# {title}", ""]
     lines += [f"{sentence}" for sentence in results.verdict]
+    head = header(results)
     lines += ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table(results)]
+    for row in table(results):
+        cells = [cell.replace("\n", " ").replace("|", "\\|") for cell in row]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += ["", *(f"- {text}" for text in remarks(results))]
     lines += ["", *footnotes(results), ""]
     return "\n".join(lines)
 
@@ -98,8 +137,13 @@ def footnotes(results: Results) -> list[str]:
     if results.analysis is not None:
         notes.append(
             f"Intervals: 95 %, {results.analysis.method}, {results.analysis.rounds} launches a setting, "
-            f"wide enough for all settings together. One launch differs by {results.spread * 100:.1f} %; "
-            f"a gain of {results.resolves * 100:.1f} % would be found 4 times in 5."
+            f"wide enough for all settings together. "
+            f"{spread_words(results.spread, results.resolves, results.analysis.rounds)}"
+        )
+    if results.wander is not None and results.wander > NOTED_WANDER:
+        notes.append(
+            f"Within one launch, passes over the same prompts differed by {results.wander * 100:.0f} % "
+            f"(median of launches): the machine's own speed wanders, by more than settings may differ."
         )
     return notes
 
@@ -118,6 +162,7 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         else {"arm": winner.key, "label": winner.label, "values": dict(winner.values)},
         "spread": {"launch": results.spread, "seen": results.seen},
         "resolves": results.resolves if results.resolves != float("inf") else None,
+        "wander": results.wander,
         "launches": results.launches,
         "settings": [asdict(row) for row in results.rows],
         "analysis": asdict(results.analysis) if results.analysis is not None else None,

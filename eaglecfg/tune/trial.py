@@ -45,7 +45,9 @@ class MeasurePlan:
 
     The highest concurrency runs first. ``warmup_requests`` is the least number of requests of a
     warm-up; it goes on until two windows agree, at most ``warmup_limit`` times that. ``greedy_check``
-    prompts are generated one at a time with temperature 0 and their token ids recorded.
+    prompts are generated one at a time with temperature 0 and their token ids recorded. On a fast server the
+    requests of a block are sent again, as often as makes it about ``block_seconds`` long, those of a warm-up
+    window ``warmup_seconds``: always all of them, so that every setting answers the same prompts.
     """
 
     concurrency: tuple[int, ...]
@@ -60,6 +62,8 @@ class MeasurePlan:
     greedy_tokens: int = 32
     warmup_limit: int = 6
     warmup_agreement: float = 0.03
+    block_seconds: float = 0.0
+    warmup_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +74,16 @@ class Limits:
     token has arrived for max(``hang_floor_s``, ``hang_steps`` x the median time between arrivals).
     ``client_lag_ms`` is the 99th percentile of the load generator's own delay above which it, not the
     server, was the bottleneck. ``gpu_tolerance_mib`` is how far GPU memory may stay above its level
-    before the launch.
+    before the launch. ``term_s`` is the time from SIGTERM to SIGKILL: a scheduler of SGLang goes at once,
+    while its parent takes that for a crash and sleeps 5 s before it looks into it (0.5.14
+    srt/managers/tokenizer_manager.py:2587), so that waiting longer only costs time.
     """
 
     startup_s: float
     hang_floor_s: float = 15.0
     hang_steps: float = 20.0
     stop_s: float = 20.0
-    term_s: float = 8.0
+    term_s: float = 2.0
     client_lag_ms: float = 50.0
     gpu_tolerance_mib: float = 64.0
 
@@ -92,7 +98,8 @@ class Block:
     ``step_ms`` is the time per verify step (per decode step without speculation) of one request, median
     over requests. ``per_position[i]`` is the share of verify steps in which more than i drafts were
     accepted. Percentiles are keyed p50, p95, p99, in ms. ``counters`` names what accept_length was
-    computed from.
+    computed from. ``passes`` are tokens per second of each pass over the block's requests: what differs there
+    is the machine, not the prompts.
     """
 
     concurrency: int
@@ -113,6 +120,16 @@ class Block:
     tail_seconds: float = 0.0
     counters: str = ""
     flushed: bool = False
+    passes: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WarmUp:
+    """The warm-up at one concurrency: tokens per second of its windows, and whether the last two agreed."""
+
+    concurrency: int
+    windows: tuple[float, ...]
+    agreed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +170,7 @@ class LaunchResult:
     message: str = ""
     identity: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
+    warmups: tuple[WarmUp, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,4 @@
-"""Turns the way in which a launch ended into a failure class, a sentence and the log lines that decided it.
-"""
+"""Turns the way in which a launch ended into a failure class, a sentence and the log lines behind it."""
 
 from __future__ import annotations
 
@@ -41,20 +40,20 @@ def of_output(message: str, log: Path) -> Failure:
 
 def of_broken_answer(message: str, log: Path) -> Failure:
     """A connection broke although no exit was seen."""
-    failure, lines = classify(read_tail(log), default="crash")
+    failure, lines = classify(read_tail(log), default="crash", alive=True)
     return Failure(failure, f"the server broke off an answer but did not exit ({message})", lines)
 
 
 def of_silence(pulse: Pulse, log: Path) -> Failure:
     """No token for too long."""
-    failure, lines = classify(read_tail(log), default="hang")
+    failure, lines = classify(read_tail(log), default="hang", alive=True)
     silence = f"no token for {pulse.silence_s:.1f} s, {pulse.allowed_s:.1f} s are allowed"
     return Failure(failure, silence, lines)
 
 
 def of_slow_start(limits: Limits, log: Path, *, answered: bool) -> Failure:
-    """The start-up limit is over."""
-    failure, lines = classify(read_tail(log), default="startup")
+    """The start-up limit is over and the server lives: slow, unless its log tells of its end."""
+    failure, lines = classify(read_tail(log), default="startup", alive=True)
     what = "the warm-up did not end" if answered else "no answer"
     return Failure(failure, f"{what} within the start-up limit of {limits.startup_s:g} s", lines)
 

@@ -20,7 +20,7 @@ import pytest
 from conftest import EAGLE, LIMITS, PLAN, STANDIN
 
 from eaglecfg.tune.counters import read_request
-from eaglecfg.tune.launch import free_port
+from eaglecfg.tune.ports import free_port
 from eaglecfg.tune.trial import Prompt, ServerCommand
 
 if TYPE_CHECKING:

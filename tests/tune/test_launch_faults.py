@@ -51,6 +51,7 @@ def left_of(result: LaunchResult) -> list[str]:
         ("nccl", "nccl", "ncclInvalidUsage"),
         ("cuda", "cuda", "no kernel image"),
         ("port", "machine", "address already in use"),
+        ("grpc", "machine", "SGLANG_GRPC_PORT (70657)"),
         ("disk", "machine", "No space left on device"),
     ],
 )
@@ -92,6 +93,22 @@ def test_no_answer_within_the_start_up_limit(launch: Launcher, fault: str) -> No
     assert "start-up limit of 1.5 s" in result.message
     assert result.cleanup.proven
     assert SHORT.startup_s <= result.timings["total"] < SHORT.startup_s + 3
+
+
+@pytest.mark.parametrize(
+    ("said", "failure"),
+    [
+        ("flashinfer API is not available (No module named 'cuda.tile'), falling back", "startup"),
+        ("NCCL WARN no plug-in found", "startup"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", "oom"),
+    ],
+)
+def test_a_server_that_lives_at_the_limit_was_slow_unless_its_log_tells_of_its_end(
+    launch: Launcher, said: str, failure: str
+) -> None:
+    result = launch("--fault", f"say:{said}", "--fault", "no-port", limits=replace(SHORT, startup_s=0.6))
+    assert result.failure == failure
+    assert "no answer within the start-up limit of 0.6 s" in result.message
 
 
 def test_a_slow_start_within_the_limit_is_no_fault(launch: Launcher) -> None:

@@ -22,7 +22,7 @@ def test_only_the_steady_window_counts_for_tokens_per_second() -> None:
     second = exchange(0.5, (1.5, 1), (2.5, 5), (6.0, 9))
     # Both run from 0.5 on; the first one ends at 3.0 and nothing more is sent.
     load = Load(2, (first, second), (0.5, 3.0), 6.0, 0.1)
-    block = block_of(load, 0, SAMPLING, None, flushed=True)
+    block = block_of([load], 0, SAMPLING, None, flushed=True)
     assert block.output_tokens == 9 + 5
     assert block.seconds == 2.5
     assert block.tokens_per_s == pytest.approx(14 / 2.5)
@@ -38,7 +38,7 @@ def test_a_step_is_a_verify_step_and_the_prefill_is_none() -> None:
 
 def test_times_to_first_token_per_token_and_between_arrivals() -> None:
     load = Load(1, (exchange(2.0, (2.5, 1), (3.0, 5), (4.5, 9)),), (2.0, 4.5), 4.5, 0.0)
-    block = block_of(load, 0, SAMPLING, None, flushed=False)
+    block = block_of([load], 0, SAMPLING, None, flushed=False)
     assert block.ttft_ms["p50"] == 500
     assert block.tpot_ms["p50"] == 250
     assert block.itl_ms == {"p50": 1000.0, "p95": 1450.0, "p99": 1490.0}
@@ -49,7 +49,7 @@ def test_failed_requests_are_counted_and_refused() -> None:
     short = exchange(0.0, (1.0, 4))
     silent = Exchange("q", 0.0, [], 1.0, META)
     load = Load(3, (good, short, silent), (0.0, 1.0), 2.0, 0.0)
-    assert block_of(load, 0, SAMPLING, None, flushed=True).failed == 2
+    assert block_of([load], 0, SAMPLING, None, flushed=True).failed == 2
     assert fault_of(short, SAMPLING) == "4 of 9 tokens although ignore_eos was set"
     assert fault_of(short, Sampling(9, ignore_eos=False)) == ""
     with pytest.raises(BadOutput, match="2 of 3 requests failed; prompt p: 4 of 9 tokens"):

@@ -60,7 +60,7 @@ def test_a_dry_run_tells_settings_launches_time_and_what_can_be_shown(
     assert "settings      3: off; 2 steps (as it stands); 1 step\n" in out
     assert "not searched  nccl.proto: one rank has nobody to talk to: parallel.tp_size is 1\n" in out
     assert "short: 3 rounds of 3 = 9 launches, every second round backwards\n" in out
-    assert "3 blocks of 12 requests x 100 tokens at concurrency 1\n" in out
+    assert "3 blocks of 12 requests x 100 tokens at concurrency 1, over again where" in out
     assert "9 launches, about " in out
     assert "a gain of 8.3 % or more is found 4 times in 5 with 3 launches a setting" in out
     assert re.search(r"\n  rounds        9 launches +\d+ min\n  together      9 launches", out)

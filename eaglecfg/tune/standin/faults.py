@@ -36,6 +36,10 @@ AT_START: Mapping[str, tuple[int, str]] = {
         "Traceback (most recent call last):\nValueError: topk > 1 is not supported by this backend",
     ),
     "port": (1, "[Errno 98] error while attempting to bind on address: address already in use"),
+    "grpc": (
+        1,
+        "Traceback (most recent call last):\nValueError: SGLANG_GRPC_PORT (70657) must be between 1 and 65535",
+    ),
     "disk": (1, "OSError: [Errno 28] No space left on device: '/tmp/torchinductor'"),
 }
 """Text on the log and exit status, before the port opens."""
@@ -52,6 +56,7 @@ OTHERS = (
     "exit",  # ARGUMENT seconds after the start, status 3, without a word
     "slow-start",  # the port opens ARGUMENT seconds later
     "no-port",  # the port never opens
+    "say",  # ARGUMENT on the log, at the start
     "deaf",  # healthy, but no generation is ever answered
     "hang",  # healthy, but generation stops after ARGUMENT tokens
     "freeze",  # SIGSTOP to itself after ARGUMENT tokens
@@ -107,6 +112,8 @@ class Faults:
             if self.has(name):
                 print(text, file=sys.stderr, flush=True)  # noqa: T201 - the log is what the fault is about
                 os._exit(status)
+        if self.has("say"):
+            print(self._active["say"], file=sys.stderr, flush=True)  # noqa: T201
         if self.has("stubborn"):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         for name, environment in (("orphan", None), ("nameless", {})):
