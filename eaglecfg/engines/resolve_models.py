@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eaglecfg.checkpoint.config import GREATEST, ModelConfig
+from eaglecfg.checkpoint.config import GREATEST, ModelConfig, length
 from eaglecfg.engines.numerals import whole
 from eaglecfg.engines.resolve import Draftsheet, Origin
 
@@ -103,15 +103,15 @@ def derived_context(config: ModelConfig, rule: Mapping[str, Any]) -> tuple[int |
     for name in rule["keys"]:
         found = config.find(name)
         if found is not None and found.value is not None:
-            return _scaled(whole(found.value), factor), found.key
+            return _scaled(length(found.value), factor), found.key
     return rule["absent"], ""
 
 
-def _scaled(length: int | None, factor: float) -> int | None:
-    """``length`` times the rope factor, None where that is no length."""
-    if length is None or not 0 < length <= GREATEST:
+def _scaled(own: int | None, factor: float) -> int | None:
+    """``own`` times the rope factor, None where that is no length."""
+    if own is None:
         return None
-    scaled = factor * length
+    scaled = factor * own
     return int(scaled) if 0 < scaled <= GREATEST else None
 
 

@@ -1,0 +1,62 @@
+"""A fault of our own stays where it is, and one rule cannot fill the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from eaglecfg.report.concise import render as concise
+from eaglecfg.report.machine import to_json
+from eaglecfg.report.styled import plain
+from eaglecfg.report.text import render as text
+from eaglecfg.rules.context import Checkpoints
+from eaglecfg.rules.examples import materialize
+from eaglecfg.rules.model import Severity
+from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.runner import MOST_FINDINGS, validate
+from eaglecfg.source.read import read_document
+
+
+class Broken(dict[Any, Any]):
+    """Read checkpoints whose look-up fails for drafts, as a fault of our own would."""
+
+    def __contains__(self, key: object) -> bool:
+        if isinstance(key, tuple) and key[-1] == "draft":
+            raise RuntimeError("a fault of our own")
+        return super().__contains__(key)
+
+
+def report_of(folder: Path, example: dict[str, Any], checkpoints: Checkpoints | None = None) -> Report:
+    path = materialize(example, folder)
+    return validate([read_document(path, shown=path.name)], checkpoints=checkpoints)
+
+
+def test_a_context_that_fails_is_an_internal_error_beside_the_other_findings(tmp_path: Path) -> None:
+    alone = {"target": {"checkpoint": "target"}, "parallel": {"tp_size": 3}}
+    example = {"config": {"deployments": {"alone": alone}, "nonsense": 1}}
+    report = report_of(tmp_path, example, Checkpoints(known=Broken()))
+    assert [(crash.rule, crash.deployment) for crash in report.crashes] == [(None, "chat")]
+    assert report.exit_code() == 4
+    assert {found.deployment for found in report.findings} >= {None, "alone"}
+    assert "internal error[facts]" in plain(text(report, Severity.ERROR, version="0", width=100))
+    assert "internal-error[facts]" in plain(concise(report))
+    assert json.loads(to_json(report, Severity.ERROR, version="0"))["crashes"][0]["rule"] is None
+
+
+def test_one_rule_says_its_piece_a_hundred_times_at_most(tmp_path: Path) -> None:
+    server = {f"no_such_flag_{index}": 1 for index in range(2 * MOST_FINDINGS)}
+    report = report_of(tmp_path, {"deployment": {"server": server}})
+    unknown = [found for found in report.findings if found.rule.id == "EC301"]
+    assert len(unknown) == MOST_FINDINGS
+    assert sum("and more of the kind" in found.finding.message for found in unknown) == 1
+
+
+def test_every_deployment_has_its_say_after_the_hundred(tmp_path: Path) -> None:
+    server = {f"no_such_flag_{index}": 1 for index in range(2 * MOST_FINDINGS)}
+    last = {"target": {"checkpoint": "target"}, "server": {"nor_this_one": 1, "nor_that_one": 2}}
+    example = {"deployment": {"server": server}, "config": {"deployments": {"last": last}}}
+    report = report_of(tmp_path, example)
+    said = [found for found in report.findings if found.rule.id == "EC301" and found.deployment == "last"]
+    assert len(said) == 1
+    assert "and more of the kind" in said[0].finding.message
