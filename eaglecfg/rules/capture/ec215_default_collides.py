@@ -20,7 +20,10 @@ def check(context: Context) -> Iterator[Item]:
         context,
         f"the draft lists no capture ids and the target has {n} layers, for which the default of "
         f"{engine_label(context)} is {spelled(found.shifted)}: "
-        f"{counted(len(set(found.captured)), 'state')} instead of {len(found.shifted)}",
+        f"{counted(len(set(found.captured)), 'state')} instead of {len(found.shifted)}"
+        if len(set(found.captured)) < len(found.shifted)
+        else f"the draft lists no capture ids and the target has {n} layers, for which the default of "
+        f"{engine_label(context)} is {spelled(found.shifted)}, which it cannot capture",
         "boundaries that fall together are captured once, so the states are narrower than fc",
         "write the layers that the draft was trained on as eagle_config.eagle_aux_hidden_state_layer_ids",
     )

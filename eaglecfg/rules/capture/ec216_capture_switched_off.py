@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.capture.ec212_state_count import fusion
 from eaglecfg.rules.capture.ids import BLOCK, draft_config, engine_label, ids_path, target_config
@@ -25,6 +27,9 @@ def check(context: Context) -> Iterator[Item]:
         return
     if not context.engine.values["capture_honours_use_aux"]:
         return  # this version captures all the same
+    one = draft.integer("num_aux_hidden_states") == 1 and fc.shape == (draft.integer("hidden_size"), width)
+    if one and fc.shape[0] == width:
+        yield _unused(context, draft, fc, width)
     if len(fc.shape) != 2 or fc.shape[1] < 2 * width:
         return
     states, hidden = fc.shape[1] // width, draft.integer("hidden_size")
@@ -47,6 +52,25 @@ def check(context: Context) -> Iterator[Item]:
         ),
         values={KEY: block[KEY], "fc_input_width": fc.shape[1], "target_hidden_size": width},
         arithmetic=(f"{fc.shape[1]} ÷ {width} = {states}",),
+    )
+
+
+def _unused(context: Context, draft: ModelConfig, fc: TensorFact, width: int) -> Finding:
+    """An fc for one state of the draft's own width: the engine builds and loads it, and goes past it."""
+    place = locate(draft, f"{BLOCK}.{KEY}") or (None, None)
+    return Finding(
+        f"{draft.file}: {BLOCK}.{KEY} is false, so one state of width {width} arrives, which is the draft's "
+        f"own width, and {engine_label(context)} skips fc.weight",
+        path=ids_path(context),
+        why="the engine applies fc only where the width differs from the draft's; the draft then reads a "
+        "state that its fc never saw, without a message",
+        help="use a draft that was trained on two or more states, or one without fc",
+        evidence=(
+            Evidence(draft.file, f"{BLOCK}.{KEY}", "false", "one state", *place),
+            tensor_line(fc, "never used"),
+        ),
+        values={KEY: False, "fc_input_width": width, "target_hidden_size": width},
+        arithmetic=(f"1 × {width} = {width}",),
     )
 
 

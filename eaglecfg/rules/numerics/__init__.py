@@ -20,6 +20,8 @@ from eaglecfg.rules.numerics import (
     ec264_two_norms,
     ec265_rope_theta_absent,
     ec266_draft_quantization,
+    ec267_rope_type,
+    ec268_undeclared_quantization,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -39,4 +41,6 @@ RULES: tuple[Rule, ...] = (
     ec264_two_norms.RULE,
     ec265_rope_theta_absent.RULE,
     ec266_draft_quantization.RULE,
+    ec267_rope_type.RULE,
+    ec268_undeclared_quantization.RULE,
 )

@@ -48,13 +48,20 @@ def key_value_heads(ctx: Context, role: Role) -> Iterator[Item]:
         yield uneven(ctx, role, "num_key_value_heads", heads, shared.attention, shared, "key/value heads")
 
 
+def either(numbers: list[str]) -> str:
+    """``1``, ``1 or 2``, ``1, 2 or 4``."""
+    return " or ".join(filter(None, (", ".join(numbers[:-1]), numbers[-1])))
+
+
 def uneven(ctx: Context, role: Role, key: str, number: int, over: int, shared: Ranks, what: str) -> Finding:
     """``number`` of ``key`` does not go over ``over`` ranks."""
     facts = checkpoint(ctx, role)
     assert facts is not None
     assert facts.config is not None
     late = "after it has loaded the target" if role == "draft" else "while it builds the target"
-    fits = [str(n) for n in divisors(number, over - 1)]
+    other = ctx.draft.config if role == "target" and ctx.speculates and ctx.draft is not None else None
+    also = other.integer(key) if other is not None and key == "num_attention_heads" else None
+    fits = [str(n) for n in divisors(number, over - 1) if also is None or also % n == 0]
     label = shared.label if over == shared.attention else f"{over} ranks"
     replicated = key == "num_key_value_heads"
     need = (
@@ -68,7 +75,7 @@ def uneven(ctx: Context, role: Role, key: str, number: int, over: int, shared: R
         else f"the {role}'s {what} of {number} does not divide by {label}",
         path=ctx.where("parallel", "tp_size"),
         why=f"{need}; SGLang stops with a bare assertion {late}",
-        help=f"use a tp_size of {' or '.join(fits)}" + (f", or another {role}" if role == "draft" else ""),
+        help=f"use a tp_size of {either(fits)}" + (f", or another {role}" if role == "draft" else ""),
         evidence=(config_line(facts.config, key, f"{number} ÷ {over} leaves {number % over}"),),
         related=((shared.path, f"{shared.groups} attention groups"),) if shared.groups > 1 else (),
         arithmetic=(f"{number} ÷ {over} = {number // over}, remainder {number % over}",),

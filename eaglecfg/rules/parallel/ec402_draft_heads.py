@@ -21,6 +21,6 @@ RULE = Rule(
     today=Today.CRASH_AT_START,
     check=check,
     needs=(Need.DRAFT_CONFIG,),
-    follows=("EC408", *UNLOADABLE),
+    follows=("EC401", "EC408", *UNLOADABLE),
     research=("TP-02",),
 )

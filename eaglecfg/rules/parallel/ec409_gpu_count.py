@@ -34,7 +34,9 @@ def check(ctx: Context) -> Iterator[Item]:
         f"{product} needs {wanted} GPUs, but the hardware block gives {have}",
         path=ctx.where("parallel", "tp_size"),
         why="SGLang stops while it places its ranks (there is no such device)",
-        help=f"lower tp_size to at most {have}, or correct hardware.count",
+        help=f"lower {' or '.join(used)} until the product is at most {have}, or correct hardware.count"
+        if len(used) > 1 or "tp_size" not in used
+        else f"lower tp_size to at most {have}, or correct hardware.count",
         related=((ctx.where("hardware", "count"), "GPUs on each host"),),
         arithmetic=(f"{' × '.join(map(str, used.values()))} = {wanted} > {machine}",),
         values={"needed": wanted, "available": have},

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from eaglecfg.engines.reading import read_request
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, missing_tensor
@@ -34,11 +35,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if any(problem.incomplete for problem in ctx.draft.problems):
         yield NotChecked("some of the draft's weight files could not be read")
         return
-    held = blocks(ctx)
+    held, idle = blocks(ctx), _fusion_idle(ctx)
     absent = []
     for pair in pairs(ctx, built):
         whole_layer = pair.layer is not None and held and pair.layer not in held
-        if not pair.expected.required or whole_layer:
+        if not pair.expected.required or whole_layer or (idle and pair.expected.part == "fc"):
             continue
         if (
             pair.expected.part in ("head", "embedding", "map")
@@ -53,6 +54,17 @@ def check(ctx: Context) -> Iterator[Item]:
         yield _finding(
             ctx, absent, unknown_names(ctx, built), sum(p.expected.required for p in pairs(ctx, built))
         )
+
+
+def _fusion_idle(ctx: Context) -> bool:
+    """Whether the target hands over one state of the draft's own width, which goes past fc."""
+    assert ctx.engine is not None
+    draft = ctx.draft.config if ctx.draft is not None else None
+    target = ctx.target.config if ctx.target is not None else None
+    if draft is None or target is None or draft.integer("hidden_size") != target.integer("hidden_size"):
+        return False
+    honours = bool(ctx.engine.values["capture_honours_use_aux"])
+    return not read_request(draft, honours_use_aux=honours).captures
 
 
 def _packed(ctx: Context, names: tuple[str, ...]) -> bool:
