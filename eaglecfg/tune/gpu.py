@@ -1,5 +1,4 @@
-"""What NVML says about the GPUs of a launch. Everything here is optional: without NVML there are no GPUs.
-"""
+"""What NVML says about the GPUs of a launch. Everything here is optional: without NVML there are no GPUs."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ class Gpu:
 
 
 def find_gpus(visible: str | None) -> list[Gpu]:
-    """The machine's GPUs, narrowed to ``visible`` (the value of CUDA_VISIBLE_DEVICES). Empty without NVML.
-    """
+    """The machine's GPUs, narrowed to ``visible`` (the value of CUDA_VISIBLE_DEVICES). Empty without NVML."""
     try:
         import pynvml
 

@@ -1,5 +1,4 @@
-"""The prompts of a workload: a JSON Lines file whose lines have ``input_ids``, ``prompt`` or ``messages``.
-"""
+"""The prompts of a workload: a JSON Lines file whose lines have ``input_ids``, ``prompt`` or ``messages``."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ class Results:
     ``verdict`` are sentences, the first of which answers the question. ``spread`` is one launch's standard
     deviation as a share, ``seen`` whether it was measured here; ``resolves`` is the gain this study could
     show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
-    as a share. ``rounds`` counts complete ones.
+    as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
+    itself.
     """
 
     rows: tuple[Row, ...]
@@ -75,6 +76,7 @@ class Results:
     launches: int
     rounds: int = 0
     wander: float | None = None
+    unsettled: int = 0
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -106,6 +108,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         launches=len(history.launches),
         rounds=count,
         wander=_median([item.wander for item in history.launches if item.wander is not None]),
+        unsettled=sum(bool(item.unsettled) for item in history.launches),
     )
 
 
@@ -248,8 +251,4 @@ def _notes(history: History, key: str) -> tuple[str, ...]:
             notes.append(f"{item.failure}: {item.message}")
         if item.ran == key:
             notes += [f"over the limit: {limit}" for limit in item.limits]
-    good = history.of(key)
-    unsettled = sum(bool(item.unsettled) for item in good)
-    if unsettled:
-        notes.append(f"the warm-up never settled in {unsettled} of {len(good)} launches")
     return tuple(dict.fromkeys(notes))

@@ -33,15 +33,15 @@ LEAST_NAME = 18
 
 
 def header(results: Results) -> list[str]:
-    """Column names; one speed column for each concurrency."""
+    """Column names; the concurrency stands here where there is only one."""
     levels = _levels(results)
-    speeds = [f"tok/s at {level}" for level in levels] or ["tok/s"]
-    return ["setting", *speeds, "vs as it stands", "vs off", "accept", "ms/step", "spread", "launches"]
+    speed = f"tok/s at {levels[0]}" if len(levels) == 1 else "tok/s"
+    return ["setting", speed, "vs as it stands", "vs off", "accept", "ms/step", "spread", "launches"]
 
 
 def table(results: Results) -> list[list[str]]:
     """One row per setting, best first, those of the search after those of the rounds. A cell may have lines:
-    marks below the name, the interval below the gain, one step time for each concurrency."""
+    marks below the name, the interval below the gain, speed and step time by concurrency."""
     return [_cells(row, _levels(results)) for row in results.rows]
 
 
@@ -52,24 +52,25 @@ def _levels(results: Results) -> list[int]:
 def _cells(row: Row, levels: Sequence[int]) -> list[str]:
     marks = [row.role] if row.role and row.role != row.label else []
     marks += ["winner"] if row.winner else []
-    marks += ["fastest"] if row.fastest else ["tied with the fastest"] if row.tied else []
+    marks += ["fastest"] if row.fastest else ["tied"] if row.tied else []
     marks += [] if row.final or not row.launches else ["search only"]
     steps = [f"{row.step_ms[level]:.2f}" for level in levels if level in row.step_ms]
     return [
         row.label + (f"\n({', '.join(marks)})" if marks else ""),
-        *([_speed(row, level) for level in levels] or ["-"]),
+        "\n".join(_speed(row, level, named=len(levels) > 1) for level in levels) or "-",
         _gain(row.against_as_is),
         _gain(row.against_off),
         f"{row.accept_length:.2f}" if row.accept_length is not None else "-",
         "\n".join(steps) or "-",
         f"{row.spread * 100:.1f} %" if row.spread is not None else "-",
-        str(row.launches) + (f"\n{row.failed} failed" if row.failed else ""),
+        str(row.launches) + (f"\n({row.failed} failed)" if row.failed else ""),
     ]
 
 
-def _speed(row: Row, level: int) -> str:
+def _speed(row: Row, level: int, *, named: bool) -> str:
     value = row.tokens_per_s.get(level)
-    return "-" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.1f}"
+    text = "-" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.1f}"
+    return f"{text} at {level}" if named else text
 
 
 def _gain(gain: Gain | None) -> str:
@@ -121,7 +122,7 @@ def markdown(title: str, results: Results) -> str:
     head = header(results)
     lines += ["", "| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for row in table(results):
-        cells = [cell.replace("\n", " ").replace("|", "\\|") for cell in row]
+        cells = [cell.replace("\n", "<br>").replace("|", "\\|") for cell in row]
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {text}" for text in remarks(results))]
     lines += ["", *footnotes(results), ""]
@@ -139,6 +140,11 @@ def footnotes(results: Results) -> list[str]:
             f"Intervals: 95 %, {results.analysis.method}, {results.analysis.rounds} launches a setting, "
             f"wide enough for all settings together. "
             f"{spread_words(results.spread, results.resolves, results.analysis.rounds)}"
+        )
+    if results.unsettled:
+        good = sum(row.launches for row in results.rows)
+        notes.append(
+            f"In {results.unsettled} of {good} launches the warm-up never settled: no two windows agreed."
         )
     if results.wander is not None and results.wander > NOTED_WANDER:
         notes.append(
@@ -163,6 +169,7 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         "spread": {"launch": results.spread, "seen": results.seen},
         "resolves": results.resolves if results.resolves != float("inf") else None,
         "wander": results.wander,
+        "unsettled": results.unsettled,
         "launches": results.launches,
         "settings": [asdict(row) for row in results.rows],
         "analysis": asdict(results.analysis) if results.analysis is not None else None,

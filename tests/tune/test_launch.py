@@ -76,6 +76,28 @@ def test_highest_concurrency_runs_first(launch: Launcher) -> None:
     assert [about["concurrency"] for about in launch.heard("warmup")] == [4, 4, 1, 1]
 
 
+def test_a_fast_server_answers_a_block_again_until_it_has_lasted(launch: Launcher) -> None:
+    once = launch(plan=replace(PLAN, blocks=1)).blocks[0]
+    plan = replace(PLAN, blocks=1, block_seconds=3.2 * once.seconds, warmup_seconds=1e-9)
+    result = launch(plan=plan)
+    block = result.blocks[0]
+    assert len(block.passes) == 3
+    assert block.requests == 3 * once.requests
+    assert block.accept_length == once.accept_length
+    assert block.flushed
+    # From an empty prefix cache each time, so that all passes are the same.
+    assert set(block.passes) == {once.passes[0]}
+    prompts = [row["prompt"] for row in read_rows(Path(result.folder)) if row["phase"] == "block"]
+    assert prompts == prompts[:6] * 3
+
+
+def test_a_warm_up_that_never_agrees_with_itself_is_told_of(launch: Launcher) -> None:
+    assert [item.agreed for item in launch().warmups] == [True]
+    result = launch(plan=replace(PLAN, warmup_agreement=-1.0, warmup_limit=3))
+    assert result.outcome == "ok"
+    assert [(item.concurrency, len(item.windows), item.agreed) for item in result.warmups] == [(2, 3, False)]
+
+
 def test_greedy_output_does_not_depend_on_speculation(launch: Launcher) -> None:
     plain = launch(command=ServerCommand((*STANDIN, "--virtual-clock")))
     drafted = launch()

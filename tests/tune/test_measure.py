@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eaglecfg.tune.client import Exchange, Sampling, finish, join_ids
+from eaglecfg.tune.judge import wander
 from eaglecfg.tune.load import Load
 from eaglecfg.tune.measure import BadOutput, agree, block_of, fault_of, refuse, step_seconds
 from eaglecfg.tune.percentiles import percentile, summary_ms
@@ -55,6 +56,19 @@ def test_failed_requests_are_counted_and_refused() -> None:
     with pytest.raises(BadOutput, match="2 of 3 requests failed; prompt p: 4 of 9 tokens"):
         refuse(load.exchanges, SAMPLING)
     refuse([good], SAMPLING)
+
+
+def test_passes_over_the_same_prompts_add_up_and_show_how_the_machine_wanders() -> None:
+    fast = Load(1, (exchange(0.0, (0.5, 1), (2.0, 9)),), (0.0, 2.0), 2.0, 0.0)
+    slow = Load(1, (exchange(3.0, (4.0, 1), (6.0, 9)),), (3.0, 6.0), 6.5, 4.0)
+    block = block_of([fast, slow], 0, SAMPLING, None, flushed=True)
+    assert (block.output_tokens, block.seconds, block.requests) == (18, 5.0, 2)
+    assert block.tokens_per_s == pytest.approx(18 / 5)
+    assert block.passes == (4.5, 3.0)
+    assert block.tail_seconds == 0.5
+    assert block.client_lag_ms == 2.0
+    assert wander([block]) == 0.5
+    assert wander([block_of([fast], 0, SAMPLING, None, flushed=True)]) is None
 
 
 def test_windows_agree_within_the_tolerance() -> None:

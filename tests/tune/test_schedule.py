@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from eaglecfg.schema.study import Budget
 from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.deadline import Deadline
+from eaglecfg.tune.history import History, Launch, fold
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Wanted, next_step
+from eaglecfg.tune.study import startup_limits
 from tests.tune.simulate import Simulation, make
 
 STEPS = {"speculative": ["off", {"num_steps": [1, 2, 3]}]}
@@ -130,6 +135,65 @@ def test_a_hang_that_does_not_come_again_counts_for_nothing() -> None:
     study.run()
     assert len(study.steps) == 13
     assert make_results(study.design, study.history, "done").analysis is not None
+
+
+def test_a_start_that_took_too_long_twice_is_launched_again_once_it_is_forgiven() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "startup" if arm.label == "2 steps" else "")
+    study.run()
+    assert [label for label, _, _ in study.sequence].count("2 steps") == 2
+    key = next(step.arm.key for step in study.steps if step.arm.label == "2 steps")
+    assert set(study.history.condemned()) == {key}
+    study.write("retry", arms=[key], why="--retry-failed", conditions="other")
+    assert set(study.history.condemned()) == {key}
+    study.write("retry", arms=[key], why="--retry-failed", conditions="c")
+    assert not study.history.condemned()
+    study.fault = lambda arm, number: ""
+    study.run()
+    assert [label for label, _, number in study.sequence[-3:]] == ["2 steps"] * 3
+    found = make_results(study.design, study.history, "done")
+    assert {row.label: (row.launches, row.failed) for row in found.rows}["2 steps"] == (3, 0)
+    assert not found.failures
+    assert found.analysis is not None
+    assert found.analysis.rounds == 3
+
+
+def test_what_is_forgiven_and_fails_again_is_confirmed_again_and_then_left() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "hang" if arm.label == "2 steps" else "")
+    study.run()
+    study.write("retry", arms=list(study.history.condemned()), why="x", conditions="c")
+    study.run()
+    assert [label for label, _, _ in study.sequence].count("2 steps") == 4
+
+
+def test_a_budget_counts_settings_and_not_what_the_machine_spoilt() -> None:
+    study = simulation(STEPS, budget={"launches": 12}, fault=lambda arm, n: "machine" if n == 2 else "")
+    study.run()
+    assert len(study.steps) == 13
+    deadline = Deadline(Budget(launches=12), 0.0, 1.0)
+    before = fold(study.events[:-2], "c")
+    assert len(before.launches) == 12
+    assert deadline.stop(study.design, before, 0.0) == ""
+    assert deadline.stop(study.design, study.history, 0.0) == "the budget of 12 launches is spent"
+
+
+def test_a_start_up_limit_is_learned_but_not_held_against_who_exceeded_it() -> None:
+    seen = [
+        Launch(n, "a", "a", "round", 0, scores={1: 1.0}, ready_s=ready)
+        for n, ready in enumerate((40.0, 124.0))
+    ]
+    slow = Launch(2, "b", "b", "round", 0, failure="startup")
+
+    def limit(given: float, arm: str, *launches: Launch) -> float:
+        return startup_limits(given, arm, History(launches, (), {}, (), 0, 0)).startup_s
+
+    assert limit(600, "a") == 600
+    assert limit(600, "a", seen[0]) == 600
+    assert limit(600, "a", *seen) == 186
+    assert limit(150, "a", *seen) == 150
+    assert limit(600, "a", replace(seen[0], ready_s=2), replace(seen[0], ready_s=3)) == 30
+    assert limit(600, "b", *seen, slow) == 600
+    assert limit(120, "b", *seen, slow) == 186
+    assert limit(120, "b", slow) == 120
 
 
 def test_a_failure_of_the_machine_is_retried_and_never_told() -> None:

@@ -48,12 +48,13 @@ class Folder:
         more: str = "",
         space: str = "",
         tokens: int = 16,
+        startup_s: float = 600,
     ) -> None:
         """Write study.yaml."""
         text = (
             "version: 1\nconfig: eaglecfg.yaml\ndeployment: chat\nprofile: demo\n"
             "launch:\n  prefix: ['{python}', -m, eaglecfg.tune.standin]\n"
-            f"  flags: {json.dumps(['--virtual-clock', *flags])}\n"
+            f"  flags: {json.dumps(['--virtual-clock', *flags])}\n  startup_s: {startup_s}\n"
             f"space:\n  speculative: ['off', {{num_steps: {list(steps)}}}]\n{space}"
             f"workload: {{prompts: prompts.jsonl, output_tokens: {tokens}}}\n{more}"
         )
@@ -144,7 +145,7 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
     assert rows["2 steps"]["step_ms"]["1"] > rows["off"]["step_ms"]["1"]
     assert rows["4 steps"]["role"] == "as it stands"
     assert (folder.record / "winner.patch").read_text(encoding="utf-8") in out
-    assert "| 2 steps |" in (folder.record / "result.md").read_text(encoding="utf-8")
+    assert "| 2 steps<br>(winner, fastest) |" in (folder.record / "result.md").read_text(encoding="utf-8")
     assert folder.left_running() == []
 
 
@@ -276,6 +277,47 @@ def test_launches_under_other_conditions_are_set_aside(
     assert "6 launches of this record were measured under other conditions" in out
     assert "note: earlier launches are set aside: measurement changed since" in out
     assert len(folder.finished()) == 12
+
+
+def test_failed_settings_are_launched_again_when_asked_and_the_ledger_says_so(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = folder.path / "mended"
+    # The fault has a cause outside the study: it is gone once the file is there.
+    folder.study(flags=["--fault", "oom?speculative_num_steps=2", "--fault-unless", str(here)])
+    assert run(folder.arguments) == 0
+    here.touch()
+    out = capsys.readouterr().out
+    assert "2 steps: oom: the server ended during start-up with exit status 1 [torch.OutOf" in out
+    assert "not launched again, except with --retry-failed" in out
+    assert run(folder.arguments) == 0
+    assert [label for label, *_ in folder.finished()].count("2 steps") == 1
+    assert run([*folder.arguments, "--retry-failed"]) == 0
+    assert "note: failed before, launched again: 2 steps (--retry-failed)" in capsys.readouterr().out
+    retries = [event.data for event in folder.events if event.kind == "retry"]
+    assert [(len(data["arms"]), data["why"]) for data in retries] == [(1, "--retry-failed")]
+    assert [failure for label, _, _, failure in folder.finished() if label == "2 steps"] == [
+        "oom",
+        "",
+        "",
+        "",
+    ]
+    assert not folder.result["failures"]
+
+
+def test_a_raised_start_up_limit_launches_again_what_took_too_long(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = ["--fault", "slow-start:1.2?speculative_num_steps=2"]
+    folder.study(flags=slow, startup_s=0.9)
+    assert run(folder.arguments) == 0
+    assert [failure for label, _, _, failure in folder.finished() if label == "2 steps"] == ["startup"] * 2
+    folder.study(flags=slow, startup_s=20)
+    assert run(folder.arguments) == 0
+    assert "launched again: 2 steps (launch.startup_s was 0.9 s, is 20 s)" in capsys.readouterr().out
+    tries = [failure for label, _, _, failure in folder.finished() if label == "2 steps"]
+    assert tries == ["startup", "startup", "", "", ""]
+    assert folder.result["winner"]["label"] == "2 steps"
 
 
 def test_a_budget_ends_the_study(folder: Folder) -> None:

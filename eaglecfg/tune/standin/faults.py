@@ -2,7 +2,7 @@
 
 A fault is ``NAME``, ``NAME:ARGUMENT`` or either followed by ``?SETTING=VALUE``: it then happens only where
 that flag (with underscores) or environment variable has that value. With ``--fault-once FILE`` it happens
-once.
+once, with ``--fault-unless FILE`` as long as there is no such file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ AT_START: Mapping[str, tuple[int, str]] = {
     "port": (1, "[Errno 98] error while attempting to bind on address: address already in use"),
     "grpc": (
         1,
-        "Traceback (most recent call last):\nValueError: SGLANG_GRPC_PORT (70657) must be between 1 and 65535",
+        "Traceback (most recent call):\nValueError: SGLANG_GRPC_PORT (70657) must be between 1 and 65535",
     ),
     "disk": (1, "OSError: [Errno 28] No space left on device: '/tmp/torchinductor'"),
 }
@@ -83,6 +83,7 @@ class Faults:
         self._tokens = 0
         self._lock = threading.Lock()
         once = settings.flags.get("fault_once")
+        mended = settings.flags.get("fault_unless")
         for text in settings.faults:
             fault, _, condition = text.partition("?")
             setting, _, value = condition.partition("=")
@@ -92,6 +93,8 @@ class Faults:
             if name not in AT_START and name not in IN_GENERATION and name not in OTHERS:
                 raise SystemExit(f"standin: error: argument --fault: invalid choice: {name!r}")
             self._active[name] = argument
+        if mended and Path(str(mended)).exists():
+            self._active = {}
         if self._active and once:
             if Path(str(once)).exists():
                 self._active = {}
