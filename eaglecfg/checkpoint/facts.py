@@ -7,6 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.checkpoint.hubid import HubSource
 from eaglecfg.record import record
 
 
@@ -59,7 +60,7 @@ class CheckpointFacts:
     from indexes and headers (None when no weight file could be read); ``tensors`` those whose header was
     read, by name. ``weights`` is ``safetensors``, ``bin`` or None. ``training`` is the parsed
     eaglecfg-training.json and ``quantization`` the parsed hf_quant_config.json, if any. ``files`` are the
-    names of the files looked at.
+    names of the files looked at. ``hub`` is set where the checkpoint is named by a hub id.
     """
 
     folder: str
@@ -75,3 +76,4 @@ class CheckpointFacts:
     problems: tuple[FileProblem, ...] = ()
     files: tuple[str, ...] = ()
     quantization: Mapping[str, Any] | None = None
+    hub: HubSource | None = None

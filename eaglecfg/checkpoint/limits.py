@@ -68,3 +68,21 @@ MAX_ZIP_DIRECTORY_BYTES = 16 * 1024 * 1024
 
 MAX_NAME_SHOWN = 100
 """Characters of a name from a file that a message shows."""
+
+MAX_REF_BYTES = 256
+"""refs/<branch> of a hub cache. It holds the 40 digits of a commit."""
+
+MAX_LISTING_BYTES = 16 * 1024 * 1024
+"""The hub's answer about one model. 20,000 files take about 5 MB."""
+
+MAX_FETCHED_BYTES = 256 * 1024 * 1024
+"""Everything fetched for one checkpoint with --online: config, index, headers, vocabulary maps."""
+
+FETCH_SECONDS = 120.0
+"""For everything fetched for one checkpoint. 256 headers over a slow line take half a minute."""
+
+FETCH_THREADS = 8
+"""Requests at the same time; hubs limit those who ask more."""
+
+MAX_REMOTE_FILE = 1 << 43
+"""Bytes of one remote weight file, 8 TiB. Hubs allow up to 500 GB; file systems refuse more than 16 TB."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, FileProblem
 from eaglecfg.checkpoint.fault import legible
+from eaglecfg.checkpoint.hubid import HubAccess, HubId, HubSource, hub_id
 from eaglecfg.checkpoint.jsonfiles import (
     CONFIG,
     GENERATION,
@@ -27,13 +27,17 @@ from eaglecfg.checkpoint.limits import MAX_FOLDER_ENTRIES
 from eaglecfg.checkpoint.weights import Weights, read_weights
 
 Role = Literal["target", "draft"]
-HUB = "hub id"
-"""``FileProblem.key`` of a checkpoint that is named by a hub id."""
-HUB_ID = r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*"
 
 
 def read_checkpoint(
-    base: Path, spelled: str, *, role: Role, deep: bool = False, beside: str = ""
+    base: Path,
+    spelled: str,
+    *,
+    role: Role,
+    deep: bool = False,
+    beside: str = "",
+    revision: str | None = None,
+    hub: HubAccess | None = None,
 ) -> CheckpointFacts:
     """The facts of the checkpoint that the config calls ``spelled``, relative to the folder ``base``.
 
@@ -42,13 +46,27 @@ def read_checkpoint(
     ``deep`` opens all. Whatever is missing, broken or refused is in ``problems``. No file outside the folder
     is read, save through symlinks to regular files, which hub caches are made of. ``beside`` is the config
     file as the user spelled it: files are then shown as seen from where the user stands.
+
+    What is no folder here and can be a hub id, at ``revision`` where that is given, is looked for in the
+    local hub cache, or asked of the hub, as ``hub`` says; without it no such checkpoint is read.
     """
     shown = legible(spelled.rstrip("/") or spelled)
     folder = os.path.join(base, spelled)  # noqa: PTH118 - a Path drops what the user spelled, such as a final /
-    absent = _folder_problem(folder, base, spelled, shown)
-    if absent is not None:
-        return CheckpointFacts(folder, shown, None, problems=(absent,))
-    shown = _seen_from(beside, shown)
+    absent = _folder_problem(folder, spelled, shown)
+    if absent is None:
+        return read_folder(folder, seen_from(beside, shown), role=role, deep=deep)
+    named = _hub_id(base, spelled, revision) if absent.kind == "missing-folder" else None
+    if named is not None:
+        from eaglecfg.checkpoint.hub import read_hub  # most checkpoints are folders
+
+        return read_hub(named, shown, role=role, deep=deep, access=hub or HubAccess())
+    return CheckpointFacts(folder, shown, None, problems=(absent,))
+
+
+def read_folder(
+    folder: str, shown: str, *, role: Role, deep: bool, hub: HubSource | None = None
+) -> CheckpointFacts:
+    """The facts of a folder that is there. ``hub`` says which model's snapshot it is, if it is one."""
     present, problems = _listing(folder, shown)
     config, found = read_config(folder, shown)
     problems += found
@@ -83,6 +101,7 @@ def read_checkpoint(
         quantization=side.get(QUANTIZATION),
         problems=(*problems, *weights.problems),
         files=(*files, *weights.files),
+        hub=hub,
     )
 
 
@@ -98,13 +117,13 @@ def _collector_at_rest() -> Iterator[None]:
             gc.enable()
 
 
-def _seen_from(config_file: str, spelled: str) -> str:
+def seen_from(config_file: str, spelled: str) -> str:
     """``spelled``, which counts from the config file's folder, as a path from where that file was named."""
     folder = os.path.dirname(config_file)  # noqa: PTH120 - text of the user's, not a file to open
     return os.path.normpath(os.path.join(folder, spelled)) if folder else spelled  # noqa: PTH118
 
 
-def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FileProblem | None:
+def _folder_problem(folder: str, spelled: str, shown: str) -> FileProblem | None:
     """Why ``folder`` cannot be read at all, or None."""
     if not spelled.strip():
         return FileProblem("missing-folder", shown, "the checkpoint's name is empty", "name a folder", True)
@@ -116,7 +135,7 @@ def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FilePr
     except PermissionError:
         return FileProblem("unreadable", shown, f"{shown} cannot be read: permission denied", "", True)
     except (OSError, ValueError):
-        return _not_here(base, spelled, shown)
+        return _not_here(spelled, shown)
     if not stat.S_ISDIR(mode):
         message = f"{shown} is a file; a checkpoint is the folder that holds config.json and the weights"
         if shown.endswith(".gguf"):
@@ -131,14 +150,14 @@ def _folder_problem(folder: str, base: Path, spelled: str, shown: str) -> FilePr
     return None
 
 
-def _not_here(base: Path, spelled: str, shown: str) -> FileProblem:
-    first = spelled.partition("/")[0]
-    if re.fullmatch(HUB_ID, spelled) and not os.path.isdir(os.path.join(base, first)):  # noqa: PTH112, PTH118
-        message = f"{shown} is no folder here; as a hub id it is not read, because nothing is downloaded"
-        help = (
-            f"run `hf download {spelled} --local-dir models/{spelled.partition('/')[2]}` and name that folder"
-        )
-        return FileProblem("not-local", shown, message, help, True, HUB)
+def _hub_id(base: Path, spelled: str, revision: str | None) -> HubId | None:
+    """``spelled`` as a hub id, unless its first part is a folder here: then a folder in that is meant."""
+    named = hub_id(spelled, revision)
+    first = os.path.join(base, spelled.partition("/")[0])  # noqa: PTH118
+    return None if named is None or os.path.isdir(first) else named  # noqa: PTH112
+
+
+def _not_here(spelled: str, shown: str) -> FileProblem:
     message = f"there is no folder {shown}"
     help = "paths count from the folder of the file that names them"
     if spelled.startswith("~"):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
+from eaglecfg.checkpoint.hubid import hub_access
 from eaglecfg.cli.output import color_option, columns, read_files, traceback_option, write
 from eaglecfg.errors import UsageError
 from eaglecfg.report.trace import as_json, render
@@ -27,7 +30,7 @@ def command(file: str | None, deployment: str | None, form: str, color: str) -> 
     if not chosen:
         known = ", ".join(each.name for each in config.deployments) or "none"
         raise UsageError(f"{config.document.name} has no such deployment to trace; it has {known}")
-    checkpoints = Checkpoints()
+    checkpoints = Checkpoints(hub=hub_access(os.environ))
     contexts = [deployment_context(config, each, checkpoints) for each in chosen]
     if form == "json":
         click.echo(as_json(contexts), nl=False)

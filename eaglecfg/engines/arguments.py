@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from eaglecfg.checkpoint.hubid import hub_id
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.record import record
-from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.deployment import Deployment, Draft, Target
 from eaglecfg.source.span import KeyPath
 
 
@@ -34,14 +35,20 @@ def arguments(deployment: Deployment, facts: EngineFacts | None = None) -> Mappi
         if value is not None:
             out[name] = Argument(name, value, path)
 
-    give("model_path", deployment.target.checkpoint, "target", "checkpoint")
-    give("revision", deployment.target.revision, "target", "revision")
+    def give_model(model: Target | Draft, path: str, revision: str, side: str) -> None:
+        # Engines know no org/name@revision, so the revision travels as its own argument.
+        named = hub_id(model.checkpoint)
+        inline = named.inline if named is not None else None
+        give(path, named.repo if named is not None else model.checkpoint, side, "checkpoint")
+        give(revision, model.revision or inline, side, "revision" if model.revision else "checkpoint")
+
+    give_model(deployment.target, "model_path", "revision", "target")
     for name in sorted(deployment.parallel.model_fields_set):
         give(name, getattr(deployment.parallel, name), "parallel", name)
     if deployment.speculative != "off" and (deployment.draft or deployment.speculative):
         if deployment.draft is not None:
-            give("speculative_draft_model_path", deployment.draft.checkpoint, "draft", "checkpoint")
-            give("speculative_draft_model_revision", deployment.draft.revision, "draft", "revision")
+            flags = "speculative_draft_model_path", "speculative_draft_model_revision"
+            give_model(deployment.draft, *flags, "draft")
         shape = deployment.speculative
         # A draft without a ``speculative`` block runs EAGLE3, which the engine has to be told.
         give("speculative_algorithm", shape.algorithm if shape else "EAGLE3", "speculative", "algorithm")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
-from eaglecfg.checkpoint.load import read_checkpoint
+from eaglecfg.checkpoint.hubid import HubAccess
+from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.engines.arguments import Argument, arguments
 from eaglecfg.engines.boundaries import Boundaries, boundaries_of
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
 from eaglecfg.engines.table import load_facts
 from eaglecfg.record import record
-from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.deployment import Deployment, Draft, Target
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
 from eaglecfg.schema.training import TrainingRecord, read_training
 from eaglecfg.source.document import Document
@@ -85,17 +88,33 @@ class Context:
 
 @dataclass(slots=True)
 class Checkpoints:
-    """Checkpoints read in one run; deployments that share one read it once."""
+    """Checkpoints read in one run; deployments that share one read it once, whatever file they stand in.
+
+    ``hub`` says where hub ids are read from; without it they are not read.
+    """
 
     deep: bool = False
-    known: dict[tuple[str, str, str], CheckpointFacts] = field(default_factory=dict)
+    hub: HubAccess | None = None
+    known: dict[tuple[str | None, ...], CheckpointFacts] = field(default_factory=dict)
 
-    def get(self, document: Document, spelled: str, role: Literal["target", "draft"]) -> CheckpointFacts:
-        """The facts of a checkpoint that ``document`` names."""
-        key = (document.name, spelled, role)
+    def get(
+        self, document: Document, model: Target | Draft, role: Literal["target", "draft"]
+    ) -> CheckpointFacts:
+        """The facts of the checkpoint of ``model``, which ``document`` names."""
+        spelled, revision = model.checkpoint, model.revision
+        path = os.path.join(document.folder, spelled)  # noqa: PTH118
+        with suppress(ValueError):  # a name that no file can have; reading it says so
+            path = os.path.realpath(path)
+        key = (path, seen_from(document.name, spelled), revision, role)
         if key not in self.known:
             self.known[key] = read_checkpoint(
-                Path(document.folder), spelled, role=role, deep=self.deep, beside=document.name
+                Path(document.folder),
+                spelled,
+                role=role,
+                deep=self.deep,
+                beside=document.name,
+                revision=revision,
+                hub=self.hub,
             )
         return self.known[key]
 
@@ -110,8 +129,8 @@ def deployment_context(
 ) -> Context:
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
     source, model = config.document, deployment.model
-    target = checkpoints.get(source, model.target.checkpoint, "target")
-    draft = checkpoints.get(source, model.draft.checkpoint, "draft") if model.draft is not None else None
+    target = checkpoints.get(source, model.target, "target")
+    draft = checkpoints.get(source, model.draft, "draft") if model.draft is not None else None
     engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     given = dict(arguments(model, engine))
     record = draft.training if draft is not None else None

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypedDict
 
+from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.errors import ConfigUnreadable, UsageError
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
@@ -50,6 +51,7 @@ class Options(TypedDict):
     require: Collection[str]
     deployment: str | None
     deep: bool
+    hub: HubAccess | None
 
 
 def validate(
@@ -60,20 +62,21 @@ def validate(
     require: Collection[str] = (),
     deployment: str | None = None,
     deep: bool = False,
+    hub: HubAccess | None = None,
     engine_version: str = "",
     checkpoints: Checkpoints | None = None,
 ) -> Report:
     """Check config and study files.
 
     ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one by
-    name; ``deep`` opens every shard of every checkpoint. ``engine_version`` takes the place of the one that
-    the files name; ``checkpoints`` are those that an earlier run has read. Raises UsageError for names that
-    do not exist.
+    name; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from, without it
+    they are not. ``engine_version`` takes the place of the one that the files name; ``checkpoints`` are those
+    that an earlier run has read. Raises UsageError for names that do not exist.
     """
     started = time.perf_counter()
     rules = chosen(select, ignore)
     required = frozenset(rule.id for name in require for rule in matching(name))
-    tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep=deep)
+    tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep, hub)
     engines: list[str] = []
     names: list[str] = []
     files: set[str] = set()

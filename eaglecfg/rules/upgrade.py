@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.flags import UNREADABLE, FlagFact
@@ -95,13 +96,14 @@ def look_ahead(
     require: Collection[str] = (),
     deployment: str | None = None,
     deep: bool = False,
+    hub: HubAccess | None = None,
 ) -> Upgrade:
     """Check ``documents`` under each of ``versions``; a single one is compared with the files' own.
 
     The other arguments are those of ``validate``. Raises UsageError as that does, and where a single version
     is given and the files name no version, or several.
     """
-    checkpoints = Checkpoints(deep=deep)
+    checkpoints = Checkpoints(deep, hub)
     views = []
     for version in _compared(documents, versions):
         report = validate(

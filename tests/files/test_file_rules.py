@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.model import Severity, Today
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
-from eaglecfg.source.read import read_document
+from eaglecfg.source.read import parse_document, read_document
 
 SHARDED: dict[str, Any] = {"draft": {"shards": 4}}
 
@@ -63,7 +65,7 @@ def test_several_missing_files_are_one_finding(tmp_path: Path) -> None:
     assert said(report) == ["EC803"]
     finding = report.findings[0].finding
     assert "(and 2 more such files)" in finding.message
-    assert [evidence.file for evidence in finding.evidence] == gone
+    assert [evidence.file for evidence in finding.evidence] == [str(tmp_path / name) for name in gone]
     assert report.documents[0].lines[report.findings[0].span.start.line - 1].strip().startswith("draft:")
 
 
@@ -162,3 +164,24 @@ def test_config_with_a_key_twice(tmp_path: Path) -> None:
         ("EC802", Severity.WARNING),
     ]
     assert "hidden_size twice (64 and 256)" in report.findings[0].finding.message
+
+
+def test_files_that_name_one_checkpoint_share_what_is_read_of_it(tmp_path: Path) -> None:
+    first, second = materialize({}, tmp_path), tmp_path / "second.yaml"
+    second.write_text(first.read_text())
+    seen = Checkpoints()
+    report = validate([read_document(path) for path in (first, second)], checkpoints=seen)
+    assert len(report.deployments) == 2
+    assert [facts.shown for facts in seen.read] == [str(tmp_path / "target"), str(tmp_path / "draft")]
+
+
+@pytest.mark.parametrize("spelled", ["a\0b", "a/\udcff", "x" * 5000, "\0/b"])
+def test_names_that_no_file_can_have(spelled: str, tmp_path: Path) -> None:
+    document = parse_document(
+        f"version: 1\ndeployments: {{a: {{target: {{checkpoint: {json.dumps(spelled)}}}}}}}\n",
+        "eaglecfg.yaml",
+        str(tmp_path),
+    )
+    report = validate([document])
+    assert report.crashes == ()
+    assert report.exit_code() in (1, 3)  # refused by the schema, or not there

@@ -17,6 +17,7 @@ from eaglecfg.rules.files import (
     ec812_odd_files,
     ec813_side_files,
     ec814_config_value_types,
+    ec815_revision_given_twice,
 )
 from eaglecfg.rules.model import Rule
 
@@ -35,4 +36,5 @@ RULES: tuple[Rule, ...] = (
     ec812_odd_files.RULE,
     ec813_side_files.RULE,
     ec814_config_value_types.RULE,
+    ec815_revision_given_twice.RULE,
 )

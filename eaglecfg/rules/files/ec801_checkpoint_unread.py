@@ -16,6 +16,9 @@ def check(context: Context) -> Iterator[Item]:
     for side, facts in checkpoints(context):
         if problems := of_kinds(facts, "not-a-folder"):
             yield finding(context, side, problems, why="engines take a folder or a hub id here")
+        if problems := of_kinds(facts, "hub-link"):
+            why = "hub libraries link into the model's own folder; what lies elsewhere is not the model's"
+            yield finding(context, side, problems, why=why, today=Today.SILENT)
         for problem in of_kinds(facts, *UNREAD)[:3]:
             yield NotChecked(_reason(side, problem.message, problem.help), incomplete=True)
         for problem in of_kinds(facts, "unknown-dtype")[:3]:

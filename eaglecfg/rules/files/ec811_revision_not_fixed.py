@@ -2,36 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from eaglecfg.checkpoint.load import HUB
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import checkpoints
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-
-COMMIT = r"[0-9a-f]{40}"
 
 
 def check(context: Context) -> Iterator[Item]:
     """``revision`` of a hub id should be a commit: branches and tags move."""
     hub = 0
     for side, facts in checkpoints(context):
-        if not any(problem.key == HUB for problem in facts.problems):
+        if facts.hub is None:
             continue
         hub += 1
-        named = context.model.target if side == "target" else context.model.draft
-        assert named is not None
-        if named.revision is not None and re.fullmatch(COMMIT, named.revision):
+        named = facts.hub.id
+        if named.fixed:
             continue
-        given = f"revision {named.revision}, which can move" if named.revision else "no revision"
-        key = "revision" if named.revision else "checkpoint"
+        given = f"revision {named.asked}, which can move" if named.asked else "no revision"
+        at = f"; today {named.revision} is {facts.hub.commit}" if facts.hub.commit else ""
         yield Finding(
-            f"{side}.checkpoint is the hub id {facts.shown} at {given}",
-            context.where(side, key),
+            f"{side}.checkpoint is the hub id {named.repo} at {given}{at}",
+            context.where(side, "revision" if named.key else "checkpoint"),
             why="the server downloads whatever stands there when it starts, which nobody has checked",
-            help=f"give {side}.revision the full commit hash",
-            values={"checkpoint": facts.shown, "revision": named.revision},
+            help=f"give {side}.revision the full commit hash" + (f", {facts.hub.commit}" * bool(at)),
+            values={"checkpoint": named.repo, "revision": named.asked, "commit": facts.hub.commit},
         )
     if not hub:
         yield NotApplicable()
