@@ -44,7 +44,7 @@ def finish_header(path: str, shown: str, peek: Peek, budget: int = MAX_HEADER_BY
     allocated for it. The file is read, not mapped: a mapped file that shrinks on a network disk kills the
     process.
     """
-    length = _length(peek.first, peek.size, shown)
+    length = announced_length(peek.first, peek.size, shown)
     if length > budget:
         message = f"{shown} has a header of {length:,} bytes; {budget:,} more are read of this checkpoint"
         raise FileFault(FileProblem("not-supported", shown, message, "", True, "bytes 0-7"))
@@ -58,8 +58,8 @@ def finish_header(path: str, shown: str, peek: Peek, budget: int = MAX_HEADER_BY
     return RawHeader(data, peek.size)
 
 
-def _length(first: bytes, size: int, shown: str) -> int:
-    """The announced length of the header, once the file can hold it."""
+def announced_length(first: bytes, size: int, shown: str) -> int:
+    """The length of the header in bytes, from the ``first`` bytes of a file. Raises FileFault."""
 
     def refuse(kind: str, message: str, help: str = "download the file again") -> FileFault:
         return FileFault(

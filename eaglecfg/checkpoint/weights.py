@@ -89,9 +89,8 @@ def _read_safetensors(
     loaded = [f for f in index.files if plain(f)] if index is not None else _unindexed(tensors)
     stat_all(shards, loaded, index)
     to_open = [file for file in loaded if shards.sizes.get(file)]
-    if index is not None and not everything and not _too_small(shards, index):
-        wanted_files = {index.weight_map[name] for name in wanted(index.weight_map, layers)}
-        to_open = [file for file in to_open if file in wanted_files][:MAX_OPENED]
+    if index is not None and not everything:
+        to_open = files_to_open(index, shards.sizes, layers)
     open_all(shards, to_open, MAX_DRAFT_TENSORS if maps else MAX_TENSORS)
     opened = opened_tensors(shards)
     out.tensors = dict(opened) if maps else opened  # rules look at every tensor of a draft, again and again
@@ -109,9 +108,16 @@ def _read_safetensors(
         out.problems += problems
 
 
-def _too_small(shards: Shards, index: Index) -> bool:
-    """Whether the files are smaller than the tensors: one is cut off, and all are opened to tell which."""
-    return index.total_size is not None and sum(shards.sizes.values()) < index.total_size
+def files_to_open(index: Index, sizes: Mapping[str, int], layers: int | None) -> list[str]:
+    """The files, of those that are there with ``sizes`` in bytes, that hold tensors some rule looks at.
+
+    All of them where they are smaller than their tensors: one is cut off, and only opening tells which.
+    """
+    there = [file for file in index.files if sizes.get(file)]
+    if index.total_size is not None and sum(sizes[file] for file in there) < index.total_size:
+        return there
+    holders = {index.weight_map[name] for name in wanted(index.weight_map, layers)}
+    return [file for file in there if file in holders][:MAX_OPENED]
 
 
 def _any_read(shards: Shards) -> bool:

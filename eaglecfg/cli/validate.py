@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from eaglecfg import __version__
+from eaglecfg.checkpoint.hubid import hub_access
 from eaglecfg.cli.output import color_option, columns, read_files, traceback_option, write
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
@@ -37,6 +40,9 @@ from eaglecfg.rules.runner import Options, validate
 @click.option("--strict", is_flag=True, help="Exit 3 if any rule could not be checked.")
 @click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
 @click.option(
+    "--online", is_flag=True, help="Fetch config files and tensor headers of hub ids; never weights."
+)
+@click.option(
     "--engine-version",
     metavar="A,B,...",
     help="Compare engine versions: what changes from each to the next; one alone with the file's.",
@@ -53,11 +59,13 @@ def command(
     require: tuple[str, ...],
     strict: bool,
     deep: bool,
+    online: bool,
     engine_version: str | None,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
-    Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU and no network, loads no weights.
+    Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU, loads no weights. Hub ids are
+    looked for in the local hub cache; nothing is asked of the network without --online.
     """
     wanted = [part for name in select for part in name.split(",")]
     unwanted = [part for name in ignore for part in name.split(",")]
@@ -73,6 +81,7 @@ def command(
         "require": required,
         "deployment": deployment,
         "deep": deep,
+        "hub": hub_access(os.environ, online=online),
     }
     if engine_version is not None:
         from eaglecfg.cli.versions import compare
