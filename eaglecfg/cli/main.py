@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",
+    "engine-diff": "Compare the engine facts with a wheel of the engine.",
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""
 
@@ -44,7 +45,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"eaglecfg.cli.{cmd_name}").command
+        module = cmd_name.replace("-", "_")
+        command: click.Command = importlib.import_module(f"eaglecfg.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -61,6 +61,7 @@ class DraftFact:
     ``prefixes`` are the accepted spellings of the decoder layer's prefix (layer 0 only for ``midlayer.``),
     ``outer`` an optional prefix of every name. ``fc_split``: fc is split over ranks and gathered.
     ``unknown``: what happens to a tensor that the class does not know (``dropped`` silently, ``warned``).
+    ``also_read``: keys that its code reads and that decide nothing for a draft.
     """
 
     architecture: str
@@ -78,6 +79,7 @@ class DraftFact:
     fc_quantized: bool = False
     unknown: str = "dropped"
     required_keys: tuple[str, ...] = ()
+    also_read: tuple[str, ...] = ()
 
 
 @record

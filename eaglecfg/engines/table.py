@@ -54,6 +54,11 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
     )
 
 
+def no_targets(name: str) -> frozenset[str]:
+    """Classes of engine ``name`` that inherit a capture setter without being targets."""
+    return frozenset(_read(name, "capture.json")["no_targets"])
+
+
 @cache
 def _read(engine: str, file: str) -> Any:
     """One fact file, parsed once: a look across all versions would parse it thirty times. Read-only."""

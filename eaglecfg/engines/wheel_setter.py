@@ -10,14 +10,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 from eaglecfg.engines.boundaries import effective_boundaries
-from eaglecfg.engines.capture import run_setter
+from eaglecfg.engines.capture import RULES, run_setter
 from eaglecfg.engines.facts import CaptureFact, EngineFacts
 from eaglecfg.engines.wheel import SETTER, Module, lineage, method
+from eaglecfg.record import replace
 
 FLAG = "_is_layer_to_capture"
 
@@ -54,6 +56,10 @@ _GLOBALS: Mapping[str, Any] = {
 
 DEPTHS = (1, 2, 3, 4, 5, 7, 12, 24, 36, 48, 61, 64, 80, 94)
 """Depths of target to run a setter on: tiny ones, where thirds collide, and those of real models."""
+
+_LAST = ("short", "crash_at_start")
+"""What can happen to boundary n as far as a setter shows it."""
+
 
 class Refused(Exception):
     """The setter does something that is not on the list. The text names it."""
@@ -113,12 +119,39 @@ def differences(
         for ids in dict.fromkeys(probes(layers)):
             answer = effective_boundaries(facts, architecture, layers, ids, graphs=False)
             assert answer is not None  # the class is among the captures
-            # A class that no draft can use has a setter all the same, and effective_boundaries hides its faults.
-            fails = run_setter(fact, layers, ids).outcome if not fact.usable else answer.outcome
-            told = "crash" if fails == "crash_at_start" else str(sorted(answer.shifted))
+            crashes = answer.outcome == "crash_at_start"
+            told = "crash" if crashes else str(sorted(answer.shifted))
+            if not fact.usable:  # it has a setter all the same, whose own faults the answer hides
+                told = _marks(fact, layers, ids)
             found = run(layers, ids)
             if told != found:
                 yield Difference(architecture, layers, ids, told, found)
+
+
+def rule_of(modules: Mapping[str, Module], architecture: str, delegates: str = "") -> dict[str, Any] | None:
+    """The setter's part of a capture row that ``architecture`` behaves like, None where none fits.
+
+    ``delegates`` is the class whose setter really runs. What no setter shows (``embedding``, ``residual``,
+    ``deferred``) is left out.
+    """
+    for rule, default, last in product(RULES, ("third_points", "third_points_plus_one"), _LAST):
+        fact = CaptureFact(architecture, rule, default, "captured", last, False, True, True, "", "", "")
+        fact = replace(fact, delegates=delegates)
+        try:
+            run = setter_of(modules, fact)
+            if all(
+                run(layers, ids) == _marks(fact, layers, ids) for layers in DEPTHS for ids in probes(layers)
+            ):
+                row = {"rule": rule, "last": "crash_at_start"} if last == "crash_at_start" else {"rule": rule}
+                return row if default == "third_points" else {**row, "default": default}
+        except Refused:
+            return None
+    return None
+
+
+def _marks(fact: CaptureFact, layers: int, ids: tuple[int, ...] | None) -> str:
+    marks = run_setter(fact, layers, ids)
+    return "crash" if marks.outcome == "crash_at_start" else str(sorted(marks.shifted))
 
 
 def run_in_wheel(

@@ -172,9 +172,7 @@ def _tree(package: Path, path: str) -> ast.Module:
     return parse(package / path) if (package / path).is_file() else ast.Module(body=[], type_ignores=[])
 
 
-def _functions(
-    package: Path, paths: tuple[str, ...], ending: str
-) -> Iterator[tuple[str, ast.FunctionDef]]:
+def _functions(package: Path, paths: tuple[str, ...], ending: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     for path in paths:
         for node in ast.walk(_tree(package, path)):
             if isinstance(node, ast.FunctionDef) and node.name.endswith(ending):
