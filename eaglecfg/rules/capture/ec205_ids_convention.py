@@ -41,7 +41,9 @@ def check(context: Context) -> Iterator[Item]:
     elif found.offset == 0 and ids == outputs:
         yield _finding(context, found, "layer outputs", f"[1, {n} // 2 − 1, {n} − 4]", Severity.WARNING)
     else:
-        yield from _version_dependent(context, found, n)
+        notes = list(_version_dependent(context, found, n))
+        usual = outputs if found.offset == 1 else third_points(n)
+        yield from notes or (() if ids == usual else _both_readings(context, found, n))
 
 
 def _finding(context: Context, found: Boundaries, like: str, pattern: str, severity: Severity) -> Finding:
@@ -62,6 +64,29 @@ def _finding(context: Context, found: Boundaries, like: str, pattern: str, sever
         evidence=_evidence(context),
         values={"ids": list(found.ids), "effective_boundaries": list(found.captured)},
         arithmetic=shift_lines(found.ids, found.shifted, layers(context)),
+    )
+
+
+def _both_readings(context: Context, found: Boundaries, n: int) -> Iterator[Item]:
+    """Worth knowing: ids of no known pattern could count either, and nothing in the files settles it."""
+    ids = found.ids or ()
+    if len(found.shifted) != len(ids) or max(ids) > n:
+        return
+    one = found.offset == 1
+    other = tuple(sorted(ids)) if one else tuple(sorted(i + 1 for i in ids))
+    yield Finding(
+        f"{engine_label(context)} takes capture ids {spelled(ids)} for "
+        f"{'layer outputs' if one else 'boundaries'} and captures {spelled(found.captured)}; counted as "
+        f"{'boundaries' if one else 'layer outputs'} they would mean {spelled(other)}",
+        path=ids_path(context),
+        severity=Severity.INFO,
+        today=Today.NOTHING,
+        why="no pattern shows which a trainer meant: SpecForge writes layer outputs, speculators and vLLM "
+        "write boundaries (the state that enters a layer)",
+        help="declare capture.trained_boundaries, so that eaglecfg proves it",
+        evidence=_evidence(context),
+        values={"ids": list(ids), "effective_boundaries": list(found.captured), "otherwise": list(other)},
+        arithmetic=shift_lines(found.ids, found.shifted, n),
     )
 
 

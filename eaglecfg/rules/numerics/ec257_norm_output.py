@@ -8,7 +8,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, option, since
+from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, newer, option, since
 
 NAME = "norm_output"
 
@@ -30,7 +30,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.where("draft", "checkpoint"),
         why="from the second step on the draft reads its un-normed output instead: proposals get worse, "
         "and nothing says so",
-        help="run a version that implements it, or use a draft without it",
+        help=newer(ctx, NAME, "use a draft without it"),
         evidence=(key_line(ctx.draft.config, found[0]), engine_line(ctx, fact, "ignored")),
         values={NAME: True},
     )

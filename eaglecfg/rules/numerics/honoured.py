@@ -53,6 +53,13 @@ def since(ctx: Context, name: str) -> str:
     )
 
 
+def newer(ctx: Context, name: str, otherwise: str) -> str:
+    """What to do about an option that this version does not read: the version to run, or ``otherwise``."""
+    assert ctx.engine is not None
+    version = first_version(ctx, name)
+    return f"run {ctx.engine.name} {version} or later" if version else otherwise
+
+
 def engine_line(ctx: Context, fact: DraftFact, note: str) -> Evidence:
     """The draft class in the engine's source."""
     assert ctx.engine is not None

@@ -9,7 +9,7 @@ from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line, listed, missing_tensor, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Today
-from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, option, since
+from eaglecfg.rules.numerics.honoured import draft_fact, engine_line, newer, option, since
 from eaglecfg.rules.shapes.expected import pairs, wiring
 
 
@@ -76,9 +76,7 @@ def _unsupported(ctx: Context, norm: OptionalNorm, key: str, tensors: list[Tenso
         path=ctx.where("draft", "checkpoint"),
         why=f"{norm.purpose} is skipped and its weights are dropped: fc reads other values than in "
         "training, and nothing says so",
-        help="run a version that implements it"
-        if "later do" in since(ctx, norm.keys[0])
-        else "use a draft without it",
+        help=newer(ctx, norm.keys[0], "use a draft without it"),
         evidence=(
             key_line(config, key),
             *(tensor_line(tensor, "dropped") for tensor in tensors[:3]),
