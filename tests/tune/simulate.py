@@ -70,13 +70,16 @@ class Simulation:
     fault: Fault = lambda arm, number: ""
     events: list[Event] = field(default_factory=list)
     steps: list[Wanted] = field(default_factory=list)
+    _folded: tuple[int, History] | None = None
 
     def write(self, kind: str, **data: Any) -> None:
         self.events.append(Event(len(self.events) + 1, kind, float(len(self.events)), data))
 
     @property
     def history(self) -> History:
-        return fold(self.events, "c")
+        if self._folded is None or self._folded[0] != len(self.events):
+            self._folded = len(self.events), fold(self.events, "c")
+        return self._folded[1]
 
     def run(self, most: int = 10_000, search_over: bool = False) -> Finished | None:
         """Launch until the schedule ends, or ``most`` times."""
