@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
@@ -12,6 +13,12 @@ from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Sever
 FLAG, OWN = "quantization", "speculative_draft_model_quantization"
 PASSIVE = frozenset({"unquant", "modelopt", "petit_nvfp4"})
 """Values that do nothing to a checkpoint without quantised weights."""
+
+OWN_FILE = frozenset(
+    {"awq", "awq_marlin", "gptq", "gptq_marlin", "marlin", "moe_wna16", "auto-round", "compressed-tensors"}
+)
+"""Methods that cannot be built without the checkpoint's own settings (sglang 0.5.9 and 0.5.23
+srt/model_loader/weight_utils.py, get_quant_config); others quantise plain weights while they load."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -25,11 +32,19 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if ctx.argument(OWN) is not None or config.find("quantization") is not None:
         return
-    known = OWN in ctx.engine.flags
+    if method.startswith("modelopt") and config.architecture == "LlamaForCausalLMEagle3":
+        if _names_no_method(ctx.draft.quantization):
+            return  # this class, and no other, is then built of plain layers
+    known, stops = OWN in ctx.engine.flags, method in OWN_FILE
     yield Finding(
         f"quantization {method} is meant for the target, but the draft, which states none, inherits it",
         path=ctx.argument_path(FLAG),
-        why=f"the draft's plain weights are quantised to {method} while they load, and nothing says so"
+        severity=Severity.ERROR if stops else None,
+        today=Today.CRASH_AT_START if stops else None,
+        why=f"the engine looks for {method} settings beside the draft's plain weights, finds none and stops, "
+        "after it has loaded the target"
+        if stops
+        else f"the draft's plain weights are quantised to {method} while they load, and nothing says so"
         if known
         else f"this version has no flag to keep {method} from the draft",
         help=f"add {OWN}: unquant to the server block"
@@ -42,6 +57,12 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         values={FLAG: method, OWN: None},
     )
+
+
+def _names_no_method(side: Mapping[str, Any] | None) -> bool:
+    """Whether hf_quant_config.json is there and says that nothing is quantised, as exporters write it."""
+    inner = side.get("quantization") if side is not None else None
+    return isinstance(inner, dict) and inner.get("quant_algo") is None
 
 
 RULE = Rule(
