@@ -32,9 +32,9 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if ctx.argument(OWN) is not None or config.find("quantization") is not None:
         return
-    if method.startswith("modelopt") and config.architecture == "LlamaForCausalLMEagle3":
-        if _names_no_method(ctx.draft.quantization):
-            return  # this class, and no other, is then built of plain layers
+    plain = config.architecture == "LlamaForCausalLMEagle3" and _names_no_method(ctx.draft.quantization)
+    if plain and method.startswith("modelopt"):
+        return  # this class, and no other, is then built of plain layers
     known, stops = OWN in ctx.engine.flags, method in OWN_FILE
     yield Finding(
         f"quantization {method} is meant for the target, but the draft, which states none, inherits it",
