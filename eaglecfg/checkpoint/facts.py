@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
@@ -48,7 +48,7 @@ class FileProblem:
 class VocabularyMap:
     """Values of ``d2t`` (draft_vocab integers, as stored) and ``t2d`` (one byte per target token, 0 or 1)."""
 
-    d2t: Sequence[int] | None = None
+    d2t: tuple[int, ...] | None = None
     t2d: bytes | None = None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import add
+from functools import lru_cache
+from itertools import islice
+from operator import add, lt
 
 from eaglecfg.record import record
 
@@ -37,8 +39,8 @@ class Mapping:
     @property
     def rising(self) -> bool:
         """Whether the entries alone are distinct target ids in order, as an absolute map lists them."""
-        pairs = zip(self.entries, self.entries[1:], strict=False)
-        return self.entries[0] >= 0 and self.entries[-1] < self.size and all(a < b for a, b in pairs)
+        inside = self.entries[0] >= 0 and self.entries[-1] < self.size
+        return inside and all(map(lt, self.entries, islice(self.entries, 1, None)))
 
     @property
     def neighbours(self) -> bool:
@@ -73,7 +75,8 @@ class Mapping:
         return self.zeros and len(self.entries) == self.size
 
 
-def read_mapping(entries: Sequence[int], size: int, t2d: bytes | None) -> Mapping:
+@lru_cache(maxsize=4)  # the deployments of a file often share one draft, and two rules look at its map
+def read_mapping(entries: tuple[int, ...], size: int, t2d: bytes | None) -> Mapping:
     """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d
     marks."""
     tokens = list(map(add, entries, range(len(entries))))
