@@ -75,10 +75,14 @@ class Mapping:
         return self.zeros and len(self.entries) == self.size
 
 
-@lru_cache(maxsize=4)  # the deployments of a file often share one draft, and two rules look at its map
-def read_mapping(entries: tuple[int, ...], size: int, t2d: bytes | None) -> Mapping:
+def read_mapping(entries: Sequence[int], size: int, t2d: bytes | None) -> Mapping:
     """Look at ``entries`` (raw d2t) against a target vocabulary of ``size`` and, where given, the t2d
     marks."""
+    return _read(tuple(entries), size, t2d)
+
+
+@lru_cache(maxsize=4)  # the deployments of a file often share one draft, and two rules look at its map
+def _read(entries: tuple[int, ...], size: int, t2d: bytes | None) -> Mapping:
     tokens = list(map(add, entries, range(len(entries))))
     outside: tuple[int, ...] = ()
     repeated: tuple[tuple[int, int], ...] = ()
