@@ -245,10 +245,10 @@ def test_memo_number_far_beyond_the_file_costs_nothing() -> None:
 
 
 def test_endless_pickle_ends() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(PickleFault, match="steps"):
         read_pickle(b"\x80\x02" + b"}" * 8_000_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_compressed_and_doubled_members_are_refused(tmp_path: Path) -> None:
