@@ -55,7 +55,7 @@ def check(context: Context) -> Iterator[Item]:
         today=Today.IGNORED if harmless else Today.SILENT,
         why="other engines read this list at the top level, SGLang only inside eagle_config, and it says "
         "nothing",
-        help=_help(context, trained),
+        help=_help(context, trained, ids),
         evidence=(
             key_line(draft, top, "not read"),
             depth_line(target_config(context), "depth of the target"),
@@ -69,14 +69,25 @@ def check(context: Context) -> Iterator[Item]:
     )
 
 
-def _help(context: Context, trained: tuple[int, ...] | None) -> str:
-    """Where to put the list; its numbers where the trained boundaries are known."""
+def _help(context: Context, trained: tuple[int, ...] | None, ids: tuple[int, ...]) -> str:
+    """Where to put the list, and as which numbers: of the training, else of both readings."""
     n = layers(context)
-    fitting = ids_for(context, n, trained) if trained is not None and n is not None else None
-    numbers, mind = (
-        ("[...]", ", as layer outputs where SGLang adds 1") if fitting is None else (spelled(fitting[0]), "")
-    )
-    return f'move the list into "{BLOCK}": {{"{KEY}": {numbers}}}{mind}'
+
+    def written(boundaries: tuple[int, ...]) -> str | None:
+        fitting = ids_for(context, n, boundaries) if n is not None else None
+        return None if fitting is None else spelled(fitting[0])
+
+    if trained is not None:
+        numbers, mind = written(trained) or "[...]", ""
+    else:
+        ordered = tuple(sorted(ids))
+        if_boundaries, if_outputs = written(ordered), written(tuple(i + 1 for i in ordered))
+        numbers = if_boundaries or if_outputs or "[...]"
+        mind = ", as layer outputs where SGLang adds 1"
+        if if_boundaries:
+            mind = " if the list counts boundaries (speculators, vLLM)"
+            mind += f", {if_outputs} if it counts layer outputs" if if_outputs else ""
+    return f'write "{BLOCK}": {{"{KEY}": {numbers}}}{mind}'
 
 
 RULE = Rule(

@@ -13,6 +13,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.shapes.expected import wiring
 
 KEY = "use_aux_hidden_state"
 
@@ -27,8 +28,8 @@ def check(context: Context) -> Iterator[Item]:
         return
     if not context.engine.values["capture_honours_use_aux"]:
         return  # this version captures all the same
-    one = draft.integer("num_aux_hidden_states") == 1 and fc.shape == (draft.integer("hidden_size"), width)
-    if one and fc.shape[0] == width:
+    built = wiring(context)
+    if built is not None and tuple(fc.shape) == (width, width) == built.fc_shape:
         yield _unused(context, draft, fc, width)
     if len(fc.shape) != 2 or fc.shape[1] < 2 * width:
         return

@@ -68,6 +68,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
-    follows=("EC223", "EC228", "EC229", "EC262", *UNLOADABLE),
+    follows=("EC223", "EC228", "EC229", "EC262", "EC268", *UNLOADABLE),
     research=("SHP-05",),
 )
