@@ -9,6 +9,7 @@ import click
 from eaglecfg import __version__
 from eaglecfg.checkpoint.hubid import hub_access
 from eaglecfg.cli.output import color_option, columns, read_files, traceback_option, write
+from eaglecfg.errors import UsageError
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import chosen
@@ -47,6 +48,12 @@ from eaglecfg.rules.runner import Options, validate
     metavar="A,B,...",
     help="Compare engine versions: what changes from each to the next; one alone with the file's.",
 )
+@click.option(
+    "--with-engine", is_flag=True, help="Ask the installed engine too what it makes of the arguments."
+)
+@click.option(
+    "--engine-python", metavar="PYTHON", help="The Python that has it, with --with-engine; default: ours."
+)
 @traceback_option
 def command(
     files: tuple[str, ...],
@@ -61,6 +68,8 @@ def command(
     deep: bool,
     online: bool,
     engine_version: str | None,
+    with_engine: bool,
+    engine_python: str | None,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
@@ -83,11 +92,20 @@ def command(
         "deep": deep,
         "hub": hub_access(os.environ, online=online),
     }
+    if engine_python is not None and not with_engine:
+        raise UsageError("--engine-python names the engine that --with-engine asks; give both")
     if engine_version is not None:
+        if with_engine:
+            raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
         from eaglecfg.cli.versions import compare
 
         return compare(documents, engine_version, options, form, color, severity)
-    report = validate(documents, **options)
+    ask = None
+    if with_engine:
+        from eaglecfg.cli.with_engine import asker
+
+        ask = asker(engine_python)
+    report = validate(documents, ask=ask, **options)
     _write(report, form, color, severity)
     return report.exit_code(severity)
 

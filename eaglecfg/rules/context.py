@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
-from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.engines.arguments import Argument, arguments
 from eaglecfg.engines.boundaries import Boundaries, boundaries_of
@@ -23,6 +23,10 @@ from eaglecfg.schema.training import TrainingRecord, read_training
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubAccess
+    from eaglecfg.engines.ask import EngineSays
+
 
 @record
 class Context:
@@ -30,7 +34,8 @@ class Context:
 
     For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and
     problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
-    server arguments that the deployment gives, under the engine's names.
+    server arguments that the deployment gives, under the engine's names; ``engine_says`` is what the
+    installed engine makes of them, where somebody asked it to.
     """
 
     config: LoadedConfig
@@ -45,6 +50,7 @@ class Context:
     training_problem: str = ""
     study: LoadedStudy | None = None
     study_config: LoadedConfig | None = None
+    engine_says: EngineSays | None = None
 
     @property
     def model(self) -> Deployment:
@@ -94,7 +100,7 @@ class Checkpoints:
     """
 
     deep: bool = False
-    hub: HubAccess | None = None
+    hub: Callable[[], HubAccess] | None = None
     known: dict[tuple[str | None, ...], CheckpointFacts] = field(default_factory=dict)
 
     def get(

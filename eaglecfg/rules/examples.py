@@ -14,6 +14,7 @@ optional but ``title``:
 - ``study``: patch of a small study file, written as study.yaml and checked too; ``study_text``: its text.
 - ``files``: path to text, written last. ``copy``: path to path. ``remove``: paths to delete.
   ``truncate``: path to bytes kept.
+- ``engine_says``: the answer of an installed engine, as fields of EngineSays.
 - ``expect``: text, or list of texts, that the rule's findings must contain.
 
 In a patch null removes the key and ``<null>`` stands for null. YAML reads a bare ``off`` as false: quote it.
@@ -28,12 +29,15 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
 from eaglecfg.rules.model import Rule
+
+if TYPE_CHECKING:
+    from eaglecfg.engines.ask import EngineSays
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 12, 256, 1024, 256
 HEADS, KEY_VALUE_HEADS, HEAD_DIM, INTERMEDIATE = 4, 2, 64, 512
@@ -188,6 +192,15 @@ def expected(example: Mapping[str, Any]) -> tuple[str, ...]:
     """The texts that the findings of a failing example must contain."""
     wanted = example.get("expect", [])
     return (wanted,) if isinstance(wanted, str) else tuple(wanted)
+
+
+def answer_of(example: Mapping[str, Any]) -> EngineSays | None:
+    """What the installed engine says in ``example``, None where nobody asked it."""
+    if "engine_says" not in example:
+        return None
+    from eaglecfg.engines.ask import EngineSays
+
+    return EngineSays(**example["engine_says"])
 
 
 def merge(base: Any, patch: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.errors import ConfigUnreadable, UsageError
@@ -25,9 +25,15 @@ from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 
+if TYPE_CHECKING:
+    from eaglecfg.engines.ask import EngineSays
+
 MOST_FINDINGS = 100
 """Findings of one rule in one run, of which every deployment may have one: nobody reads more, and some cost
 a search for the nearest name."""
+
+Ask = Callable[[Context], "EngineSays | None"]
+"""What the installed engine says about the deployment of a context."""
 
 
 @dataclass(slots=True)
@@ -65,13 +71,15 @@ def validate(
     hub: HubAccess | None = None,
     engine_version: str = "",
     checkpoints: Checkpoints | None = None,
+    ask: Ask | None = None,
 ) -> Report:
     """Check config and study files.
 
     ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one by
     name; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from, without it
     they are not. ``engine_version`` takes the place of the one that the files name; ``checkpoints`` are those
-    that an earlier run has read. Raises UsageError for names that do not exist.
+    that an earlier run has read; ``ask`` asks the installed engine about each deployment. Raises UsageError
+    for names that do not exist.
     """
     started = time.perf_counter()
     rules = chosen(select, ignore)
@@ -92,6 +100,8 @@ def validate(
             if deployment in (None, each.name):
                 names.append(each.name)
                 context = _context(config, each, checkpoints, tally)
+                if context is not None and ask is not None:
+                    context = replace(context, engine_says=ask(context))
                 if context is not None:
                     _run(rules, ("deployment",), context, tally)
     if deployment is not None and not names:

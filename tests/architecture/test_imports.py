@@ -54,6 +54,8 @@ def test_a_part_imports_only_the_parts_below_it(part: str) -> None:
 )
 def test_heavy_packages_stay_in_tune_and_reference(part: str) -> None:
     for path in _modules(part):
+        if path.name == "ask_child.py":
+            continue  # never imported: its text runs in the engine's own Python, which is asked about sglang
         found = {name.split(".")[0] for name in _imported(path)} & HEAVY
         assert not found, f"{path.relative_to(PACKAGE)} imports {sorted(found)}"
 

@@ -46,7 +46,7 @@ CHANGES = [
      "registered", ""),
     ("values", "auto_shape.otherwise", ("return (3, 1, 4)", "return (4, 1, 5)"), "[3, 1, 4]", "[4, 1, 5]"),
     ("values", "auto_shape.by_architecture.LynxForCausalLM", (', "LynxForCausalLM"]', "]"), "[5, 4, 8]", ""),
-    ("values", "algorithms STANDALONE", ("EAGLE3 = auto()", "EAGLE3 = STANDALONE = auto()\n    STANDALONE = 2"),
+    ("values", "algorithms EAGLE", ("EAGLE3 = auto()", "EAGLE3 = auto()\n    EAGLE = auto()"),
      "", "listed"),
     ("values", "draft_backends fast", (', "fast": self._fast', ""), "listed", ""),
     ("values", "meta_info.correct_drafts", ("spec_num_correct_drafts", "spec_accepted_drafts"),

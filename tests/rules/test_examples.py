@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eaglecfg.rules.examples import docs_path, expected, materialize, read_docs
+from eaglecfg.rules.examples import answer_of, docs_path, expected, materialize, read_docs
 from eaglecfg.rules.model import Rule, Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import ALL_RULES
@@ -31,7 +31,8 @@ def report_of(example: Example, folder: Path) -> Report:
     paths = [materialize(example, folder)]
     if (folder / "study.yaml").exists():
         paths.append(folder / "study.yaml")
-    return validate([read_document(path) for path in paths])
+    says = answer_of(example)
+    return validate([read_document(path) for path in paths], ask=lambda _: says)
 
 
 def loud(report: Report) -> dict[str, str]:

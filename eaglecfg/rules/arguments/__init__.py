@@ -40,6 +40,7 @@ from eaglecfg.rules.arguments import (
     ec335_open_shape_backend,
     ec336_prefill_coordination,
     ec337_nvfp4_cache,
+    ec340_engine_disagrees,
 )
 from eaglecfg.rules.model import Rule
 
@@ -81,4 +82,5 @@ RULES: tuple[Rule, ...] = (
     ec335_open_shape_backend.RULE,
     ec336_prefill_coordination.RULE,
     ec337_nvfp4_cache.RULE,
+    ec340_engine_disagrees.RULE,
 )

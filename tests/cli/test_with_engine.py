@@ -1,0 +1,142 @@
+"""``validate --with-engine``, with an invented engine on PYTHONPATH."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eaglecfg.rules.examples import materialize
+from tests.engines.invented import write_engine
+
+from .conftest import RunLine
+
+
+@pytest.fixture
+def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A good deployment on sglang 0.5.14 in the current folder; engines go to ``tmp_path / "site"``."""
+    materialize({"engine": "0.5.14"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    return tmp_path
+
+
+def report(run_line: RunLine, *arguments: str) -> dict[str, Any]:
+    code, out, err = run_line("validate", "--with-engine", "--format", "json", *arguments)
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def messages(found: dict[str, Any]) -> list[str]:
+    return [one["message"] for one in found["findings"] if one["rule"] == "EC340"]
+
+
+def severities(found: dict[str, Any]) -> list[str]:
+    return [one["severity"] for one in found["findings"] if one["rule"] == "EC340"]
+
+
+def test_an_engine_that_agrees_is_a_pass(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site")
+    found = report(run_line)
+    assert messages(found) == []
+    assert "EC340" not in {one["rule"] for one in found["not_checked"]}
+
+
+def test_an_engine_that_disagrees_is_a_finding_at_the_setting(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "self.speculative_num_draft_tokens = 6; self.max_running_requests = 32")
+    found = report(run_line, "--engine-python", sys.executable)
+    assert sorted(messages(found)) == [
+        "sglang 0.5.14 runs max_running_requests 32, where the facts say 48",
+        "sglang 0.5.14 runs speculative_num_draft_tokens 6, where the facts say 4",
+    ]
+    assert severities(found) == ["warning", "warning"]
+
+
+def test_settings_that_no_fact_follows_are_worth_knowing(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "self.load_balance_method = 'round_robin'")
+    found = report(run_line)
+    assert severities(found) == ["info"]
+    assert "load_balance_method 'auto' -> 'round_robin'" in messages(found)[0]
+
+
+def test_another_version_is_said_and_not_compared(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "self.speculative_num_draft_tokens = 6", version="0.5.9")
+    assert messages(report(run_line)) == [
+        "the installed sglang is 0.5.9, but engine.version is 0.5.14: its settings were not compared"
+    ]
+
+
+def test_a_build_for_another_cuda_is_the_same_version(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", version="0.5.14+cu129")
+    assert messages(report(run_line)) == []
+
+
+def test_what_the_engine_refuses_and_the_facts_do_not_is_a_finding(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "raise ValueError('not on a Sunday')")
+    found = messages(report(run_line))
+    assert len(found) == 1
+    assert "refuses these arguments" in found[0]
+    assert "not on a Sunday" in found[0]
+
+
+def test_what_both_refuse_is_no_disagreement(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site")
+    materialize({"engine": "0.5.14", "deployment": {"server": {"nonsense": 1}}}, pair)
+    code, out, _ = run_line("validate", "--with-engine", "--format", "json")
+    found = json.loads(out)
+    assert code == 1
+    assert {one["rule"] for one in found["findings"] if one["severity"] != "info"} == {"EC301"}
+    assert messages(found) == []
+
+
+@pytest.mark.parametrize(
+    ("does", "first", "reason"),
+    [
+        ("raise RuntimeError('no driver')", "", "no driver"),
+        ("import os; os._exit(3)", "", "exit code 3"),
+        ("pass", "raise ImportError('no torch')", "--engine-python"),
+    ],
+)
+def test_an_engine_that_cannot_answer_is_not_checked(
+    run_line: RunLine, pair: Path, does: str, first: str, reason: str
+) -> None:
+    write_engine(pair / "site", does, first=first)
+    found = report(run_line)
+    assert messages(found) == []
+    reasons = [one["reason"] for one in found["not_checked"] if one["rule"] == "EC340"]
+    assert len(reasons) == 1
+    assert reason in reasons[0]
+
+
+def test_what_depends_on_the_machine_is_left_out_without_an_accelerator(
+    run_line: RunLine, pair: Path
+) -> None:
+    write_engine(
+        pair / "site",
+        "if self.device != 'cpu': raise RuntimeError('No accelerator')\n        self.page_size = 128",
+    )
+    found = report(run_line)
+    assert messages(found) == []
+    reasons = [one["reason"] for one in found["not_checked"] if one["rule"] == "EC340"]
+    assert ["No accelerator" in reason and "--device cpu" in reason for reason in reasons] == [True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--engine-python", "python3"], "--with-engine"),
+        (["--with-engine", "--engine-version", "0.5.12"], "--engine-version"),
+        (["--with-engine", "--engine-python", "./nowhere"], "./nowhere cannot be started"),
+    ],
+)
+def test_options_that_make_no_sense_exit_2(
+    run_line: RunLine, pair: Path, arguments: list[str], says: str
+) -> None:
+    code, _, err = run_line("validate", *arguments)
+    assert code == 2
+    assert says in err
+    assert "Traceback" not in err
