@@ -136,7 +136,6 @@ class Progress:
         found = best_so_far(self.opened.design, self.history())
         if found is None:
             return ""
-        # Equal to the baseline in all digits is the baseline.
         return f"; best {found[0]} {'(as it stands)' if found[1] == 1.0 else percent(found[1])}"
 
     def _ended(self, step: Wanted, launch: Launch) -> None:

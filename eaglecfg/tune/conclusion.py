@@ -94,8 +94,8 @@ def _no_winner(analysis: Analysis, by_key: Mapping[str, Row], named: str) -> str
             f"{percent(best.ratio)}, which is not resolved with {analysis.rounds} launches a setting."
         )
     return (
-        f"No setting beats {named}: the nearest, {by_key[best.arm].label}, came to {percent(best.ratio)} "
-        f"(95 % interval {interval(best.low, best.high)})."
+        f"No setting is shown to beat {named}: the nearest, {by_key[best.arm].label}, came to "
+        f"{percent(best.ratio)} (95 % interval {interval(best.low, best.high)})."
     )
 
 

@@ -100,9 +100,9 @@ def open_study(
     space = space.without(tuple(inert))
     verdict: Verdict = _no_verdict if launch_anyway else _validator(config, deployment)
     design = make_design(study, space, verdict)
-    plan = measure_plan(study)
     search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
     used = tuple(prefix) or tuple(study.launch.prefix)
+    plan = measure_plan(study, used)
     described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
     home = Path(config.document.folder).resolve()
     folder = out.resolve() if out is not None else home / STUDIES / Path(shown).stem

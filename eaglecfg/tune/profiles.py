@@ -22,6 +22,7 @@ class Profile:
     ``block_seconds`` matter where a block of ``requests`` is over sooner: a small model on a GPU answers 8
     requests in 0.7 s, while the host that feeds it goes through faster and slower stretches of seconds (on an
     H200, steps of 2.7 and of 4.3 ms in one launch; launches of one setting, 1.5 s each, differed by 20 %).
+    Beside a start of 40 s and more that costs little; see QUICK_BLOCK_S for servers that start in seconds.
     ``launches`` and ``rounds`` apply where the study names no budget; with one, rounds may rise to
     ``most_rounds``.
     """
@@ -44,8 +45,8 @@ class Profile:
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
-        Profile("demo", 2, 8, 1, 4, 16, 2, 3, 3, 0.0, 20, 2.5, 0.5),
-        Profile("short", 3, 12, 4, 16, 32, 3, 3, 8, 0.15, 48, 5.0, 1.0),
+        Profile("demo", 2, 8, 1, 4, 16, 2, 3, 3, 0.0, 20, 6.0, 0.5),
+        Profile("short", 3, 12, 4, 16, 32, 3, 3, 8, 0.15, 48, 6.0, 1.0),
         Profile("overnight", 4, 24, 8, 32, 32, 5, 5, 16, 0.25, 120, 6.0, 1.5),
     )
 }
@@ -53,6 +54,9 @@ PROFILES: Mapping[str, Profile] = {
 
 QUICK_START_S = 4.0
 """Start of a server that ships with eaglecfg, on a CPU with a small model."""
+
+QUICK_BLOCK_S = 2.5
+"""What ``block_seconds`` comes to at most for such a server, whose launches would else be measuring alone."""
 
 ENGINE_START_S = 70.0
 """Start of SGLang with an 8B model on two H200, caches warm: 57 to 78 s were seen."""
@@ -78,9 +82,10 @@ def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan) -> float:
     return start + seconds
 
 
-def measure_plan(study: StudyFile) -> MeasurePlan:
-    """The load of every launch of ``study``."""
+def measure_plan(study: StudyFile, prefix: Sequence[str]) -> MeasurePlan:
+    """The load of every launch of ``study`` that starts its servers with ``prefix``."""
     profile, workload = PROFILES[study.profile], study.workload
+    seconds = profile.block_seconds
     concurrency = tuple(sorted(set(study.objective.concurrency), reverse=True))
     return MeasurePlan(
         concurrency=concurrency,
@@ -93,6 +98,6 @@ def measure_plan(study: StudyFile) -> MeasurePlan:
         warmup_requests=profile.warmup,
         greedy_check=profile.greedy,
         greedy_tokens=min(profile.greedy_tokens, workload.output_tokens),
-        block_seconds=profile.block_seconds,
+        block_seconds=min(seconds, QUICK_BLOCK_S) if ships_with_eaglecfg(prefix) else seconds,
         warmup_seconds=profile.warmup_seconds,
     )

@@ -100,14 +100,17 @@ def complete_rounds(design: Design, history: History) -> Mapping[str, list[float
 
 
 def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
-    """Label of the leading setting and its factor over the baseline, both shrunken; None before two arms."""
+    """Label of the leading setting and its factor over the baseline, both shrunken; 1.0: it is the baseline.
+
+    None before two arms, and while launches of one arm differ as much as arms do.
+    """
     baseline = design.baseline
     if baseline is None:
         return None
     values = shrunken(scores(history), spread_of(history)[0])
     base = history.aliases().get(baseline.key, baseline.key)
     order = [key for key in ranking(history) if key in values]
-    if base not in values or not order or len(values) < 2:
+    if base not in values or not order or len(set(values.values())) < 2:
         return None
     arm = arm_of(design, history, order[0])
     label = arm.label if arm is not None else str(history.arms[order[0]]["label"])

@@ -13,6 +13,7 @@ from eaglecfg.schema.study import Budget
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.deadline import Deadline
 from eaglecfg.tune.history import History, Launch, fold
+from eaglecfg.tune.ranking import best_so_far
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Wanted, next_step
 from eaglecfg.tune.study import startup_limits
@@ -194,6 +195,20 @@ def test_a_start_up_limit_is_learned_but_not_held_against_who_exceeded_it() -> N
     assert limit(600, "b", *seen, slow) == 600
     assert limit(120, "b", *seen, slow) == 186
     assert limit(120, "b", slow) == 120
+
+
+def test_nothing_is_best_so_far_while_launches_differ_as_much_as_settings() -> None:
+    clear = simulation(STEPS, spread=0.001)
+    clear.run(1)
+    assert best_so_far(clear.design, clear.history) is None
+    clear.run(7)
+    found = best_so_far(clear.design, clear.history)
+    assert found is not None
+    assert found[0] == "2 steps"
+    assert found[1] > 1.05
+    noisy = simulation(STEPS, truth=flat, spread=0.3, seed=1)
+    noisy.run(8)
+    assert best_so_far(noisy.design, noisy.history) is None
 
 
 def test_a_failure_of_the_machine_is_retried_and_never_told() -> None:

@@ -49,6 +49,7 @@ class Folder:
         space: str = "",
         tokens: int = 16,
         startup_s: float = 600,
+        env: str = "{}",
     ) -> None:
         """Write study.yaml; two rounds unless ``more`` has a budget."""
         if "budget:" not in more:
@@ -56,7 +57,7 @@ class Folder:
         text = (
             "version: 1\nconfig: eaglecfg.yaml\ndeployment: chat\nprofile: demo\n"
             "launch:\n  prefix: ['{python}', -m, eaglecfg.tune.standin]\n"
-            f"  flags: {json.dumps(['--virtual-clock', *flags])}\n  startup_s: {startup_s}\n"
+            f"  flags: {json.dumps(['--virtual-clock', *flags])}\n  startup_s: {startup_s}\n  env: {env}\n"
             f"space:\n  speculative: ['off', {{num_steps: {list(steps)}}}]\n{space}"
             f"workload: {{prompts: prompts.jsonl, output_tokens: {tokens}}}\n{more}"
         )
@@ -289,13 +290,14 @@ def test_failed_settings_are_launched_again_when_asked_and_the_ledger_says_so(
     folder.study(flags=["--fault", "oom?speculative_num_steps=2", "--fault-unless", str(here)])
     assert run(folder.arguments) == 0
     here.touch()
-    out = capsys.readouterr().out
+    out = " ".join(capsys.readouterr().out.split())
     assert "2 steps: oom: the server ended during start-up with exit status 1 [torch.OutOf" in out
     assert "not launched again, except with --retry-failed" in out
     assert run(folder.arguments) == 0
     assert [label for label, *_ in folder.finished()].count("2 steps") == 1
     assert run([*folder.arguments, "--retry-failed"]) == 0
-    assert "note: failed before, launched again: 2 steps (--retry-failed)" in capsys.readouterr().out
+    again = " ".join(capsys.readouterr().out.split())
+    assert "note: failed before, launched again: 2 steps (--retry-failed)" in again
     retries = [event.data for event in folder.events if event.kind == "retry"]
     assert [(len(data["arms"]), data["why"]) for data in retries] == [(1, "--retry-failed")]
     assert [failure for label, _, _, failure in folder.finished() if label == "2 steps"] == ["oom", "", ""]
@@ -315,6 +317,16 @@ def test_a_raised_start_up_limit_launches_again_what_took_too_long(
     tries = [failure for label, _, _, failure in folder.finished() if label == "2 steps"]
     assert tries == ["startup", "startup", "", ""]
     assert folder.result["winner"]["label"] == "2 steps"
+
+
+def test_another_environment_of_the_launch_gives_what_failed_another_chance(folder: Folder) -> None:
+    folder.study(steps=[4], flags=["--fault", "cuda?DRIVER=old"], env="{DRIVER: old}")
+    assert run(folder.arguments) == 1
+    assert run(folder.arguments) == 1
+    assert [failure for *_, failure in folder.finished()] == ["cuda"] * 2
+    folder.study(steps=[4], flags=["--fault", "cuda?DRIVER=old"], env="{DRIVER: new}")
+    assert run(folder.arguments) == 0
+    assert [failure for *_, failure in folder.finished()] == ["cuda"] * 2 + [""] * 4
 
 
 def test_a_budget_ends_the_study(folder: Folder) -> None:
