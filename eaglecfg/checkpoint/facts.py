@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.checkpoint.config import ModelConfig
-from eaglecfg.checkpoint.hubid import HubSource
 from eaglecfg.record import record
+
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubSource
 
 
 @record

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, FileProblem
 from eaglecfg.checkpoint.fault import FileFault, legible, listed
 from eaglecfg.checkpoint.hubcache import find_snapshot
-from eaglecfg.checkpoint.hubid import HUB, HubAccess, HubId, HubSource
+from eaglecfg.checkpoint.hubid import HUB, HubAccess, HubId, HubSource, hub_id
 from eaglecfg.checkpoint.load import read_folder
 from eaglecfg.record import replace
 
@@ -22,10 +25,28 @@ ABSENT = (
 """Problems that in a cache mean: not downloaded yet. The engine fetches such files when it starts."""
 
 
+def named_here(base: Path, spelled: str, revision: str | None) -> HubId | None:
+    """``spelled`` as a hub id, unless its first part is a folder in ``base``: then a path is meant."""
+    named = hub_id(spelled, revision)
+    first = os.path.join(base, spelled.partition("/")[0])  # noqa: PTH118
+    return None if named is None or os.path.isdir(first) else named  # noqa: PTH112
+
+
 def read_hub(
-    hub: HubId, shown: str, *, role: Literal["target", "draft"], deep: bool, access: HubAccess
+    hub: HubId,
+    shown: str,
+    *,
+    role: Literal["target", "draft"],
+    deep: bool,
+    access: Callable[[], HubAccess] | None,
 ) -> CheckpointFacts:
     """The facts of a model of the hub. Why there are none is in ``problems``; nothing is raised."""
+    return _read(hub, shown, role, deep, access() if access is not None else HubAccess())
+
+
+def _read(
+    hub: HubId, shown: str, role: Literal["target", "draft"], deep: bool, access: HubAccess
+) -> CheckpointFacts:
     try:
         found = find_snapshot(access.cache, hub, shown)
         cached = None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, FileProblem
 from eaglecfg.checkpoint.fault import legible
-from eaglecfg.checkpoint.hubid import HubAccess, HubId, HubSource, hub_id
 from eaglecfg.checkpoint.jsonfiles import (
     CONFIG,
     GENERATION,
@@ -26,6 +25,9 @@ from eaglecfg.checkpoint.jsonfiles import (
 from eaglecfg.checkpoint.limits import MAX_FOLDER_ENTRIES
 from eaglecfg.checkpoint.weights import Weights, read_weights
 
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubAccess, HubSource
+
 Role = Literal["target", "draft"]
 
 
@@ -37,7 +39,7 @@ def read_checkpoint(
     deep: bool = False,
     beside: str = "",
     revision: str | None = None,
-    hub: HubAccess | None = None,
+    hub: Callable[[], HubAccess] | None = None,
 ) -> CheckpointFacts:
     """The facts of the checkpoint that the config calls ``spelled``, relative to the folder ``base``.
 
@@ -48,18 +50,19 @@ def read_checkpoint(
     file as the user spelled it: files are then shown as seen from where the user stands.
 
     What is no folder here and can be a hub id, at ``revision`` where that is given, is looked for in the
-    local hub cache, or asked of the hub, as ``hub`` says; without it no such checkpoint is read.
+    local hub cache, or asked of the hub, as the answer of ``hub`` says; without it no such one is read.
     """
     shown = legible(spelled.rstrip("/") or spelled)
     folder = os.path.join(base, spelled)  # noqa: PTH118 - a Path drops what the user spelled, such as a final /
     absent = _folder_problem(folder, spelled, shown)
     if absent is None:
         return read_folder(folder, seen_from(beside, shown), role=role, deep=deep)
-    named = _hub_id(base, spelled, revision) if absent.kind == "missing-folder" else None
-    if named is not None:
-        from eaglecfg.checkpoint.hub import read_hub  # most checkpoints are folders
+    if absent.kind == "missing-folder":
+        from eaglecfg.checkpoint.hub import named_here, read_hub  # most checkpoints are folders
 
-        return read_hub(named, shown, role=role, deep=deep, access=hub or HubAccess())
+        named = named_here(base, spelled, revision)
+        if named is not None:
+            return read_hub(named, shown, role=role, deep=deep, access=hub)
     return CheckpointFacts(folder, shown, None, problems=(absent,))
 
 
@@ -135,7 +138,7 @@ def _folder_problem(folder: str, spelled: str, shown: str) -> FileProblem | None
     except PermissionError:
         return FileProblem("unreadable", shown, f"{shown} cannot be read: permission denied", "", True)
     except (OSError, ValueError):
-        return _not_here(spelled, shown)
+        return _not_here(folder, spelled, shown)
     if not stat.S_ISDIR(mode):
         message = f"{shown} is a file; a checkpoint is the folder that holds config.json and the weights"
         if shown.endswith(".gguf"):
@@ -150,19 +153,30 @@ def _folder_problem(folder: str, spelled: str, shown: str) -> FileProblem | None
     return None
 
 
-def _hub_id(base: Path, spelled: str, revision: str | None) -> HubId | None:
-    """``spelled`` as a hub id, unless its first part is a folder here: then a folder in that is meant."""
-    named = hub_id(spelled, revision)
-    first = os.path.join(base, spelled.partition("/")[0])  # noqa: PTH118
-    return None if named is None or os.path.isdir(first) else named  # noqa: PTH112
-
-
-def _not_here(spelled: str, shown: str) -> FileProblem:
+def _not_here(folder: str, spelled: str, shown: str) -> FileProblem:
     message = f"there is no folder {shown}"
     help = "paths count from the folder of the file that names them"
     if spelled.startswith("~"):
         help = "~ is not expanded: write the path in full"
+    elif "$" in spelled:
+        help = "variables such as $HOME are not expanded: write the path in full"
+    elif near := _near(folder, spelled):
+        help = f"did you mean {near}? {help}"
     return FileProblem("missing-folder", shown, message, help, True)
+
+
+def _near(folder: str, spelled: str) -> str | None:
+    """``spelled`` with another last name, of a folder beside the missing one whose name is much like it."""
+    import difflib  # only on the way to a problem
+
+    parent, name = os.path.split(folder.rstrip("/"))
+    try:
+        with os.scandir(parent) as entries:
+            names = [entry.name for entry in islice(entries, MOST_BESIDE) if entry.is_dir()]
+    except (OSError, ValueError):
+        return None
+    found = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
+    return os.path.join(os.path.dirname(spelled.rstrip("/")), found[0]) if found else None  # noqa: PTH118, PTH120
 
 
 def _listing(folder: str, shown: str) -> tuple[list[str], list[FileProblem]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from eaglecfg.checkpoint.hubid import hub_id
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Draft, Target
@@ -36,10 +35,13 @@ def arguments(deployment: Deployment, facts: EngineFacts | None = None) -> Mappi
             out[name] = Argument(name, value, path)
 
     def give_model(model: Target | Draft, path: str, revision: str, side: str) -> None:
-        # Engines know no org/name@revision, so the revision travels as its own argument.
-        named = hub_id(model.checkpoint)
-        inline = named.inline if named is not None else None
-        give(path, named.repo if named is not None else model.checkpoint, side, "checkpoint")
+        name, inline = model.checkpoint, None
+        if "@" in name:  # engines know no org/name@revision, so the revision travels as its own argument
+            from eaglecfg.checkpoint.hubid import hub_id
+
+            named = hub_id(name)
+            name, inline = (named.repo, named.inline) if named is not None else (name, None)
+        give(path, name, side, "checkpoint")
         give(revision, model.revision or inline, side, "revision" if model.revision else "checkpoint")
 
     give_model(deployment.target, "model_path", "revision", "target")

@@ -37,7 +37,7 @@ def whole(root: Path, ref: str = "main") -> Path:
 def read(root: Path, spelled: str = "lab/model", revision: str | None = None) -> CheckpointFacts:
     access = HubAccess(cache=str(root / "cache"))
     (root / "config").mkdir(exist_ok=True)
-    return read_checkpoint(root / "config", spelled, role="draft", revision=revision, hub=access)
+    return read_checkpoint(root / "config", spelled, role="draft", revision=revision, hub=lambda: access)
 
 
 @pytest.mark.parametrize(

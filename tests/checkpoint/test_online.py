@@ -70,7 +70,7 @@ def read(
     settings = {"HOME": str(folder / "home"), "HF_ENDPOINT": hub.address, **environment}
     access = hub_access(settings, online=True)
     (folder / "config").mkdir(exist_ok=True)
-    return read_checkpoint(folder / "config", spelled, role=role, deep=deep, hub=access)
+    return read_checkpoint(folder / "config", spelled, role=role, deep=deep, hub=lambda: access)
 
 
 def only_problem(facts: CheckpointFacts) -> str:
