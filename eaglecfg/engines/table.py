@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
@@ -26,14 +27,15 @@ _RANGE = {"since", "until"}
 def load_facts(name: str, version: str) -> EngineFacts | None:
     """Facts of ``name`` at ``version``, or of the nearest older version that was read.
 
-    None: the engine is not known. A version older than all that were read gets the oldest facts; one that is
-    no version number at all (``nightly``) gets the newest. ``standing`` says which it is.
+    None: the engine is not known, or ``version`` is no version number (``latest``): what runs then could be
+    any release, and these differ. A version older than all that were read gets the oldest facts.
+    ``standing`` says which it is.
     """
-    # A longer name is none of ours, and some are too long for the file system to look up.
-    if len(name) > 40 or not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
+    known = known_versions(name)
+    found = stand(version, known) if known else None
+    if found is None:
         return None
-    known = tuple(_read(name, "versions.json")["versions"])
-    facts_of, standing = stand(version, known)
+    facts_of, standing = found
     era = _Era(known, facts_of)
     capture = _read(name, "capture.json")
     drafts = _read(name, "drafts.json")
@@ -54,6 +56,14 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
     )
 
 
+def known_versions(name: str) -> tuple[str, ...]:
+    """The versions of engine ``name`` that were read, ascending; empty where the engine is not known."""
+    # A longer name is none of ours, and some are too long for the file system to look up.
+    if len(name) > 40 or not name.isidentifier() or not (schema_root() / "engines" / name).is_dir():
+        return ()
+    return tuple(_read(name, "versions.json")["versions"])
+
+
 def no_targets(name: str) -> frozenset[str]:
     """Classes of engine ``name`` that inherit a capture setter without being targets."""
     return frozenset(_read(name, "capture.json")["no_targets"])
@@ -65,21 +75,41 @@ def _read(engine: str, file: str) -> Any:
     return read_schema("engines", engine, file)
 
 
-def stand(version: str, known: tuple[str, ...]) -> tuple[str, Standing]:
-    """(version whose facts apply, how ``version`` stands to it). ``known`` is ascending."""
+_TAGGED = re.compile(r"v?(\d[^-_]*)[-_](.+)", re.IGNORECASE)
+_IMAGE = re.compile(
+    r"cu\d+|cuda[\d.]*|rocm\d*|mi\d+x?|g?[bh]\d{2,3}|amd64|arm64|aarch64|x86(?:_64)?|runtime|framework|devel"
+    r"|slim|base|all|xeon|xpu|cpu|npu|cann[\d.]*|910b|a[23]|musa|ubuntu[\d.]*|py\d+",
+    re.IGNORECASE,
+)
+"""Words that container images add to a release: CUDA, ROCm or CANN build, GPU family, processor, flavour."""
+
+
+def stand(version: str, known: tuple[str, ...]) -> tuple[str, Standing] | None:
+    """(version whose facts apply, how ``version`` stands to it), None for what is no version number.
+
+    ``known`` is ascending. The tag of a container image counts as the release that the image holds.
+    """
     if version in known:
         return version, "known"
     from packaging.version import InvalidVersion, Version  # costs 5 ms, rarely needed
 
+    strange: list[str] = []
     try:
         asked = Version(version)
     except InvalidVersion:
-        return known[-1], "development"
+        tag = _TAGGED.fullmatch(version)
+        if tag is None:
+            return None
+        strange = [word for word in re.split("[-_]", tag[2]) if not _IMAGE.fullmatch(word)]
+        try:
+            asked = Version(tag[1])
+        except InvalidVersion:
+            return None
     if asked.public in known:  # a leading v, or a build for another CUDA (+cu129)
-        return asked.public, "known"
+        return asked.public, "development" if strange else "known"
     older = [one for one in known if Version(one) <= asked]
     nearest = older[-1] if older else known[0]
-    if asked.is_prerelease or asked.is_devrelease:
+    if asked.is_prerelease or asked.is_devrelease or strange:
         return nearest, "development"
     if not older:
         return nearest, "older"

@@ -111,7 +111,8 @@ def _facts(arguments: Sequence[str]) -> EngineFacts:
     early.add_argument("--emulate-version", default=DIALECT)
     version = early.parse_known_args(list(arguments))[0].emulate_version
     facts = load_facts("sglang", version)
-    assert facts is not None, "facts of sglang travel with the package"
+    if facts is None:
+        raise ReferenceFailure(f"--emulate-version takes a release of sglang, such as {DIALECT}, not {version}")
     return facts
 
 

@@ -22,7 +22,12 @@ def test_an_unknown_engine_has_no_facts() -> None:
         ("0.4.9", "0.5.4.post1", "older"),
         ("0.5.14.dev20+g1a2b3c4", "0.5.13.post1", "development"),
         ("0.5.14rc1", "0.5.13.post1", "development"),
-        ("nightly", "0.5.23", "development"),
+        ("0.5.12-cu129", "0.5.12", "known"),
+        ("v0.5.12.post1-cu130-amd64", "0.5.12.post1", "known"),
+        ("0.5.14-cu130-runtime", "0.5.14", "known"),
+        ("0.5.14-rocm720-mi30x", "0.5.14", "known"),
+        ("0.5.12.post7-cu129", "0.5.12.post1", "between"),
+        ("0.5.14-patched", "0.5.14", "development"),
     ],
 )
 def test_other_versions_take_the_facts_of_the_nearest_older_one(
@@ -32,6 +37,11 @@ def test_other_versions_take_the_facts_of_the_nearest_older_one(
     assert (found.facts_of, found.standing) == (answers, standing)
     assert found.version == asked
     assert stand(asked, found.known_versions) == (answers, standing)
+
+
+@pytest.mark.parametrize("word", ["", "latest", "main", "nightly", "dev-cu129", "foo-0.5.14", "-1", "v"])
+def test_what_is_no_version_number_has_no_facts(word: str) -> None:
+    assert load_facts("sglang", word) is None
 
 
 def test_flags_are_those_of_the_version() -> None:

@@ -189,7 +189,7 @@ def test_a_residual_that_is_left_out_is_no_other_layer(
     assert "as trained; without the residual" in text
 
 
-@pytest.mark.parametrize(("version", "facts_of"), [("0.9.0", "0.5.23"), ("nightly", "0.5.23")])
+@pytest.mark.parametrize(("version", "facts_of"), [("0.9.0", "0.5.23"), ("0.5.23-mine", "0.5.23")])
 def test_a_version_without_facts_gets_the_nearest_and_says_so(
     version: str,
     facts_of: str,

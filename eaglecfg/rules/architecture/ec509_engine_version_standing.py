@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import known_versions, load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
@@ -13,8 +13,11 @@ def check(context: Context) -> Iterator[Item]:
     """Facts were read from released versions; for any other they are borrowed from the nearest older one."""
     engine = context.config.engine
     facts = load_facts(engine.name, engine.version) if engine is not None else None
-    if engine is None or facts is None:
+    if engine is None or not known_versions(engine.name):
         yield NotApplicable()
+        return
+    if facts is None:
+        yield _no_number(engine.name, engine.version)
         return
     if facts.standing == "known":
         return
@@ -39,6 +42,23 @@ def check(context: Context) -> Iterator[Item]:
         if sure
         else f"run one of {span}, or look for an update",
         values={"version": engine.version, "facts_of": facts.facts_of, "standing": facts.standing},
+    )
+
+
+def _no_number(name: str, version: str) -> Finding:
+    known = known_versions(name)
+    return Finding(
+        f"engine.version must be a release of {name}, such as {known[-1]}, but is {version or 'empty'}",
+        path=("engine", "version"),
+        severity=Severity.ERROR,
+        today=Today.NOTHING,
+        why="captured layers, defaults and flags change between versions: without knowing which one runs, "
+        "nothing about the engine was checked",
+        help=f"write the release that runs, {known[0]} to {known[-1]} (`pip show {name}` in its environment "
+        "or image prints it); the tag of an image that begins with it will do, as in "
+        f"{known[-1]}-cu130",
+        values={"version": version},
+        incomplete=True,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import known_versions
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Item]:
     if engine is None:
         yield NotApplicable()
         return
-    if load_facts(engine.name, engine.version) is not None:
+    if known_versions(engine.name):
         return
     yield Finding(
         f"eaglecfg has facts about {', '.join(ENGINES)}, but the engine is {engine.name}",
