@@ -74,12 +74,16 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(401, b'{"error": "no access"}', {"X-Error-Code": "GatedRepo"})
         elif found := re.fullmatch(r"/api/models/lab/model/revision/(.+)", path):
             self._api(found[1])
-        elif found := re.fullmatch(r"/lab/model/resolve/([0-9a-f]{40})/([^/]+)", path):
-            self._file(found[1], found[2])
+        elif found := re.fullmatch(r"/lab/model/resolve/([^/]+)/([^/]+)", path):
+            self._file(hub.revisions.get(found[1], found[1]), found[2])
         elif found := re.fullmatch(r"/storage/([^/]+)", path):
             self._content(hub.files[found[1]])
         else:
             self.answer(404, b"Not Found", {"X-Error-Code": "RepoNotFound"})
+
+    def do_HEAD(self) -> None:
+        """The hub's own library asks so for ETag and commit before it downloads a file."""
+        self.do_GET()
 
     def _api(self, revision: str) -> None:
         hub = self.server.hub
@@ -101,12 +105,13 @@ class Handler(BaseHTTPRequestHandler):
         elif hub.storage and name.endswith(".safetensors"):
             self.answer(302, b"Found", {"Location": f"{hub.storage}/storage/{name}"})
         else:
-            self._content(hub.files[name])
+            etag = hashlib.sha256(hub.files[name]).hexdigest()
+            self._content(hub.files[name], {"X-Repo-Commit": commit, "ETag": f'"{etag}"'})
 
-    def _content(self, content: bytes) -> None:
+    def _content(self, content: bytes, headers: dict[str, str] | None = None) -> None:
         asked = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not asked:
-            self.answer(200, content)
+            self.answer(200, content, headers)
         elif int(asked[1]) >= len(content):
             self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
         else:
@@ -122,7 +127,8 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def drip(self, seconds: float) -> None:
         """Send headers, one byte now and then, and never a body."""

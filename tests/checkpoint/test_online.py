@@ -411,3 +411,21 @@ def test_what_somebody_put_into_our_cache_is_not_followed(hub: Hub, tmp_path: Pa
         blob.unlink()
         os.mkfifo(blob)
     assert read(hub, tmp_path).problems == ()
+
+
+def test_what_the_hubs_own_library_downloads_is_read(hub: Hub, tmp_path: Path) -> None:
+    """Its client takes our server for a hub, and we take its cache for one."""
+    library = pytest.importorskip("huggingface_hub")
+    cache = tmp_path / "home/.cache/huggingface/hub"
+    for name in hub.files:
+        library.hf_hub_download("lab/model", name, endpoint=hub.address, cache_dir=cache, token=False)
+    hub.asked.clear()
+    environment = {"HOME": str(tmp_path / "home")}
+    facts = read_checkpoint(tmp_path, "lab/model", role="draft", hub=lambda: hub_access(environment))
+    assert facts.problems == ()
+    assert facts.hub is not None
+    assert facts.hub.commit == COMMIT
+    assert facts.vocabulary.d2t == (5, 6, 7)
+    assert (cache / "models--lab--model/snapshots" / COMMIT / "config.json").is_symlink()
+    fetched = read(hub, tmp_path / "home", role="draft")
+    assert (fetched.names, fetched.vocabulary) == (facts.names, facts.vocabulary)
