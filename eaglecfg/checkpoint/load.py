@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess, HubSource
 
 Role = Literal["target", "draft"]
+MOST_BESIDE = 1_000
+"""Entries of a folder among which a missing one is looked for under a similar name."""
 
 
 def read_checkpoint(

@@ -22,7 +22,7 @@ MOST_RULES = 80
 def command(rule: str, color: str) -> int:
     """Tell what RULE checks, why it matters and how to fix it, with examples that are really run.
 
-    RULE is an id (EC221), a slug (fc-input-width) or the beginning of an id (EC2).
+    RULE is an id (EC221), a slug (fusion-shape) or the beginning of an id (EC2).
     """
     found = matching(rule)
     if len(found) > MOST_RULES:

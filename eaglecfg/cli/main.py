@@ -77,14 +77,16 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and end the process. Nothing but an exit code and text leaves here."""
     code = run(sys.argv[1:])
-    # The interpreter looks for garbage once more before it ends, through everything that is loaded: a tenth of
-    # the time of a check, for memory that the system takes back anyway.
+    # The interpreter looks for garbage once more before it ends, through everything that is loaded: a tenth
+    # of the time of a check, for memory that the system takes back anyway.
     gc.freeze()
     sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
+    if sys.stdout is None:
+        return _unwritten("standard output is closed")
     try:
         code = cli.main(arguments, prog_name="eaglecfg", standalone_mode=False)
         sys.stdout.flush()
@@ -98,8 +100,7 @@ def run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough. Point stdout elsewhere, or the interpreter complains at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader has seen enough
         return 141
     except EaglecfgError as error:
         click.echo(f"eaglecfg: {_cut(str(error))}", err=True)
@@ -108,6 +109,8 @@ def run(arguments: list[str]) -> int:
         # A file or folder that was named, or the disk: no fault of ours.
         if "--traceback" in arguments:
             raise
+        if _of_output(error):
+            return _unwritten(error.strerror or str(error))
         name = f"{_cut(str(error.filename))}: " if error.filename is not None else ""
         click.echo(f"eaglecfg: {name}{error.strerror or error}", err=True)
         return UNUSABLE
@@ -120,6 +123,27 @@ def run(arguments: list[str]) -> int:
             err=True,
         )
         return INTERNAL_ERROR
+
+
+def _of_output(error: OSError) -> bool:
+    """Whether writing to stdout failed: only what prints, and our flush at the end, is innermost then."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    code = frame.tb_frame.f_code if frame is not None else None
+    return code in (click.echo.__code__, run.__code__)
+
+
+def _unwritten(reason: str) -> int:
+    if sys.stdout is not None:
+        _drop_output()
+    click.echo(f"eaglecfg: the output could not be written: {reason}", err=True)
+    return UNUSABLE
+
+
+def _drop_output() -> None:
+    """Point stdout elsewhere, or the interpreter complains at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _cut(text: str) -> str:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from eaglecfg.errors import UsageError
+from eaglecfg import __version__
+from eaglecfg.errors import EaglecfgError, UsageError
 from eaglecfg.report.styled import Line, coloured, plain
 from eaglecfg.source.document import Document
-from eaglecfg.source.read import read_document
+from eaglecfg.source.limits import MAX_BYTES
+from eaglecfg.source.read import read_bytes, read_document
+
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubAccess
 
 DEFAULT_FILES = ("eaglecfg.yaml", "eaglecfg.yml")
 WIDEST = 110
@@ -39,13 +45,33 @@ def traceback_option(function: F) -> F:
     )(function)
 
 
+def json_errors(function: F) -> F:
+    """Where JSON is asked for, put an error that ends the command on stdout as well, as JSON."""
+
+    @wraps(function)
+    def command(*, form: str, **given: Any) -> Any:
+        try:
+            return function(form=form, **given)
+        except EaglecfgError as error:
+            if form == "json":
+                from eaglecfg.report.machine import error_json
+
+                click.echo(error_json(str(error), error.exit_code, version=__version__), nl=False)
+            raise
+
+    return cast(F, command)
+
+
 def write(lines: Sequence[Line], color: str) -> None:
     """Write styled lines to stdout, with colours where they are wanted."""
     click.echo(coloured(lines) if _colours(color) else plain(lines), nl=False, color=True)
 
 
 def columns() -> int:
-    """Columns to wrap prose to: the terminal's, but never wider than reads well."""
+    """Columns to wrap to: COLUMNS, or the terminal's, but never wider than reads well."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and given.isascii() and 0 < len(given) < 6 and int(given):
+        return min(int(given), WIDEST)
     if not sys.stdout.isatty():
         return WIDEST
     import shutil  # brings the compression libraries along
@@ -54,7 +80,10 @@ def columns() -> int:
 
 
 def read_files(names: Sequence[str]) -> list[Document]:
-    """The named files, or the eaglecfg.yaml of this folder. Raises UsageError or ConfigUnreadable."""
+    """The named files, ``-`` for stdin, or the eaglecfg.yaml of this folder.
+
+    Raises UsageError or ConfigUnreadable.
+    """
     if not names:
         found = [name for name in DEFAULT_FILES if Path(name).is_file()]
         if not found:
@@ -62,7 +91,22 @@ def read_files(names: Sequence[str]) -> list[Document]:
                 "there is no eaglecfg.yaml in this folder; name a file, or go to one that has it"
             )
         names = found[:1]
-    return [read_document(Path(name), shown=name) for name in dict.fromkeys(names)]
+    return [
+        read_bytes(
+            sys.stdin.buffer.read(MAX_BYTES + 1) if sys.stdin is not None else b"", "-", str(Path.cwd())
+        )
+        if name == "-"
+        else read_document(Path(name), shown=name)
+        for name in dict.fromkeys(names)
+    ]
+
+
+def split_names(given: Sequence[str], option: str) -> list[str]:
+    """Rule names of an option that may be repeated and takes commas. Raises UsageError for an empty name."""
+    names = [part.strip() for each in given for part in each.split(",")]
+    if not all(names):
+        raise UsageError(f"{option} takes the name of a rule (id, slug or EC2), got an empty one")
+    return names
 
 
 def _colours(color: str) -> bool:
@@ -70,6 +114,17 @@ def _colours(color: str) -> bool:
         return color == "always"
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
-        return True
+    if (forced := os.environ.get("FORCE_COLOR", "")) != "":
+        return forced.lower() not in ("0", "false")
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def hub_settings(*, online: bool = False) -> Callable[[], HubAccess]:
+    """What the environment says about the hub, worked out only if some checkpoint is named by a hub id."""
+
+    def access() -> HubAccess:
+        from eaglecfg.checkpoint.hubid import hub_access
+
+        return hub_access(os.environ, online=online)
+
+    return access

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import click
 
-from eaglecfg.cli.output import color_option, traceback_option, write
-from eaglecfg.report.styled import Part, line
+from eaglecfg.cli.output import color_option, columns, traceback_option, write
+from eaglecfg.report.styled import Part, line, wrapped
 from eaglecfg.rules.examples import read_docs
 from eaglecfg.rules.model import Rule
 from eaglecfg.rules.registry import chosen
@@ -49,14 +49,22 @@ def command(select: tuple[str, ...], form: str, color: str) -> int:
         click.echo(_page(rules), nl=False)
         return 0
     slug = max(len(rule.slug) for rule in rules)
+    width = columns()
+    hang = " " * (slug + 19 if slug + 59 <= width else 4)  # where the summary stands, if there is room for it
     out = [
-        line(
-            Part(rule.id, "bold"),
-            f"  {rule.slug:<{slug}}  ",
-            Part(f"{rule.severity:<7}", rule.severity.value),
-            f"  {read_docs(rule).summary}",
-        )
+        row
         for rule in rules
+        for row in wrapped(
+            line(
+                Part(rule.id, "bold"),
+                f"  {rule.slug:<{slug}}  ",
+                Part(f"{rule.severity:<7}", rule.severity.value),
+                " ",
+            ),
+            read_docs(rule).summary,
+            width,
+            hang,
+        )
     ]
     write(out, color)
     return 0

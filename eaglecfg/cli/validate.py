@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from eaglecfg import __version__
-from eaglecfg.checkpoint.hubid import hub_access
-from eaglecfg.cli.output import color_option, columns, read_files, traceback_option, write
+from eaglecfg.cli.output import (
+    color_option,
+    columns,
+    hub_settings,
+    json_errors,
+    read_files,
+    split_names,
+    traceback_option,
+    write,
+)
 from eaglecfg.errors import UsageError
+from eaglecfg.report.shown import Shown
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import chosen
@@ -18,7 +25,7 @@ from eaglecfg.rules.runner import Options, validate
 
 @click.command("validate")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
-@click.option("--deployment", "-d", help="Check this deployment only.")
+@click.option("--deployment", "-d", multiple=True, help="Check this deployment only; may be repeated.")
 @click.option(
     "--format",
     "form",
@@ -54,10 +61,13 @@ from eaglecfg.rules.runner import Options, validate
 @click.option(
     "--engine-python", metavar="PYTHON", help="The Python that has it, with --with-engine; default: ours."
 )
+@click.option("--verbose", "-v", is_flag=True, help="Show findings of severity info in full as well.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the findings and the verdict only.")
 @traceback_option
+@json_errors
 def command(
     files: tuple[str, ...],
-    deployment: str | None,
+    deployment: tuple[str, ...],
     form: str,
     color: str,
     fail_on: str,
@@ -70,27 +80,26 @@ def command(
     engine_version: str | None,
     with_engine: bool,
     engine_python: str | None,
+    verbose: bool,
+    quiet: bool,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
     Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU, loads no weights. Hub ids are
     looked for in the local hub cache; nothing is asked of the network without --online.
     """
-    wanted = [part for name in select for part in name.split(",")]
-    unwanted = [part for name in ignore for part in name.split(",")]
-    required = (
-        [rule.id for rule in chosen(wanted, unwanted)]
-        if strict
-        else [p for n in require for p in n.split(",")]
-    )
+    wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
+    required = split_names(require, "--require")
+    if strict:
+        required = [rule.id for rule in chosen(wanted, unwanted)]
     documents, severity = read_files(files), Severity(fail_on)
     options: Options = {
         "select": wanted,
         "ignore": unwanted,
         "require": required,
-        "deployment": deployment,
+        "deployments": deployment,
         "deep": deep,
-        "hub": hub_access(os.environ, online=online),
+        "hub": hub_settings(online=online),
     }
     if engine_python is not None and not with_engine:
         raise UsageError("--engine-python names the engine that --with-engine asks; give both")
@@ -106,15 +115,15 @@ def command(
 
         ask = asker(engine_python)
     report = validate(documents, ask=ask, **options)
-    _write(report, form, color, severity)
+    _write(report, form, color, Shown(severity, verbose, quiet))
     return report.exit_code(severity)
 
 
-def _write(report: Report, form: str, color: str, fail_on: Severity) -> None:
+def _write(report: Report, form: str, color: str, shown: Shown) -> None:
     if form == "json":
         from eaglecfg.report.machine import to_json
 
-        click.echo(to_json(report, fail_on, version=__version__), nl=False)
+        click.echo(to_json(report, shown.fail_on, version=__version__), nl=False)
     elif form == "concise":
         from eaglecfg.report.concise import render as concise
 
@@ -122,4 +131,4 @@ def _write(report: Report, form: str, color: str, fail_on: Severity) -> None:
     else:
         from eaglecfg.report.text import render
 
-        write(render(report, fail_on, version=__version__, width=columns()), color)
+        write(render(report, shown, version=__version__, width=columns()), color)

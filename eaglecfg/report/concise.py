@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eaglecfg.report.styled import Line, Part, Style, line, visible
-from eaglecfg.rules.model import Severity
+from eaglecfg.rules.model import Evidence, Severity
 from eaglecfg.rules.outcome import Report
 
 _STYLE: dict[Severity, Style] = {
@@ -14,23 +14,36 @@ _STYLE: dict[Severity, Style] = {
 
 
 def render(report: Report) -> list[Line]:
-    """``file:line:col: severity[id] sentence (file: key value)`` per finding, then what could not be read."""
+    """``file:line:col: severity[id] sentence (file:line:col: key value)`` per finding.
+
+    Behind them stands what could not be read, and what was not checked though the run requires it. Where
+    there are several deployments, the one that is meant stands in front of the sentence.
+    """
+    several = len(report.deployments) > 1
     out: list[Line] = []
     for found in report.findings:
         first = next(iter(found.finding.evidence), None)
-        behind = f" ({first.file}: {first.key} {first.text})" if first is not None else ""
         where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}: "
         head = Part(f"{found.severity}[{found.rule.id}]", _STYLE[found.severity])
-        out.append(line(where, head, visible(f" {found.finding.message}{behind}")))
+        name = f"{found.deployment}: " if several and found.deployment else ""
+        out.append(line(where, head, visible(f" {name}{found.finding.message}{_behind(first)}")))
+    for rule, count in report.more.items():
+        names = ", ".join(document.name for document in report.documents)
+        out.append(line(f"{names}: ", Part(f"more[{rule}]", "dim"), f" {count:,} more of {rule}"))
     for skip in report.not_checked:
-        if skip.incomplete:
-            out.append(
-                line(
-                    f"{skip.document.name}: ",
-                    Part(f"not-checked[{skip.rule.id}]", "warning"),
-                    f" {visible(skip.reason)}",
-                )
-            )
+        if skip.incomplete or skip.rule.id in report.required:
+            start = skip.span.start if skip.span is not None else None
+            where = f":{start.line}:{start.column}" if start is not None else ""
+            name = f"{skip.deployment}: " if several and skip.deployment else ""
+            head = Part(f"not-checked[{skip.rule.id}]", "warning")
+            out.append(line(f"{skip.document.name}{where}: ", head, visible(f" {name}{skip.reason}")))
     for crash in report.crashes:
         out.append(line(Part(f"internal-error[{crash.name}]", "error"), f" {visible(crash.error)}"))
     return out
+
+
+def _behind(first: Evidence | None) -> str:
+    if first is None:
+        return ""
+    spot = f":{first.line}:{first.column or 1}" if first.line else ""
+    return f" ({first.file}{spot}: {first.key} {first.text})"

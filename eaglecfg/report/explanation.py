@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from eaglecfg.report.styled import Line, Part, line
+from eaglecfg.report.styled import Line, Part, line, wrapped
 from eaglecfg.report.text import render_findings
 from eaglecfg.rules.examples import RuleDocs
 from eaglecfg.rules.model import Rule
@@ -29,15 +29,23 @@ def render(
         facts.append(f"needs: {', '.join(rule.needs)}")
     if rule.follows:
         facts.append(f"left out when one of these failed: {', '.join(rule.follows)}")
-    out += [(), line(Part("Facts", "bold")), *(line(f"  {fact}") for fact in facts)]
+    out += [(), line(Part("Facts", "bold")), *(row for fact in facts for row in _item(fact, width))]
     if docs.references:
-        out += [(), line(Part("References", "bold")), *(line(f"  {each}") for each in docs.references)]
+        out += [
+            (),
+            line(Part("References", "bold")),
+            *(row for each in docs.references for row in _item(each, width)),
+        ]
     for title, fails, report in examples:
         word = Part("Fails", "error") if fails else Part("Passes", "good")
         out += [(), line(word, f": {title}")]
         if fails:
             out += [(), *render_findings(report, width, only=rule)]
     return out
+
+
+def _item(text: str, width: int) -> list[Line]:
+    return wrapped(line(" "), text, width, "    ")
 
 
 def _paragraphs(text: str, width: int, indent: str) -> list[Line]:

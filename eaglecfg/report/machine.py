@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from eaglecfg.rules.model import Evidence, Severity
-from eaglecfg.rules.outcome import Report, Reported
+from eaglecfg.rules.outcome import Report, Reported, Skipped
 from eaglecfg.source.span import show_path
 
 
@@ -16,6 +16,19 @@ def to_json(report: Report, fail_on: Severity, *, version: str) -> str:
         json.dumps(as_data(report, fail_on, version=version), indent=2, ensure_ascii=False, default=str)
         + "\n"
     )
+
+
+def error_json(message: str, code: int, *, version: str) -> str:
+    """What stands in place of a report where there is none: a file or an option could not be used."""
+    data = {
+        "version": 1,
+        "tool": {"name": "eaglecfg", "version": version},
+        "error": {"message": message},
+        "summary": {"exit_code": code},
+        "findings": [],
+        "not_checked": [],
+    }
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any]:
@@ -35,6 +48,9 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
             "not_applicable": report.not_applicable,
             "suppressed": report.suppressed,
             "dropped": len(report.dropped),
+            "checks": report.checks,
+            "checks_with_findings": report.failed,
+            "checks_undecided": report.undecided,
             "exit_code": report.exit_code(fail_on),
         },
         "findings": [finding_data(found) for found in report.findings],
@@ -45,6 +61,8 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
                 "deployment": skip.deployment,
                 "file": skip.document.name,
                 "reason": skip.reason,
+                "help": skip.help,
+                "location": _location(skip),
                 "incomplete": skip.incomplete,
             }
             for skip in report.not_checked
@@ -58,6 +76,7 @@ def as_data(report: Report, fail_on: Severity, *, version: str) -> dict[str, Any
             }
             for each in report.dropped
         ],
+        "more": report.more,
         "crashes": [
             {"rule": crash.rule and crash.rule.id, "deployment": crash.deployment, "error": crash.error}
             for crash in report.crashes
@@ -101,6 +120,13 @@ def finding_data(found: Reported) -> dict[str, Any]:
             "safe": finding.fix.safe,
         },
     }
+
+
+def _location(skip: Skipped) -> dict[str, Any] | None:
+    if skip.span is None:
+        return None
+    start = skip.span.start
+    return {"line": start.line, "column": start.column, "path": show_path(skip.path)}
 
 
 def _evidence(each: Evidence) -> dict[str, Any]:

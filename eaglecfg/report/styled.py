@@ -58,7 +58,15 @@ def coloured(lines: Sequence[Line]) -> str:
 
     out = StringIO()
     # Wide enough never to wrap: the terminal wraps better, and copied text stays whole.
-    console = Console(file=out, force_terminal=True, color_system="standard", width=10_000, highlight=False)
+    # NO_COLOR was asked about already: who comes here wants colours, and rich must not ask again.
+    console = Console(
+        file=out,
+        force_terminal=True,
+        color_system="standard",
+        width=10_000,
+        highlight=False,
+        no_color=False,
+    )
     for each in lines:
         text = Text()
         for part in each:

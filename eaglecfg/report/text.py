@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from eaglecfg.report.brief import brief
+from eaglecfg.report.shown import Shown
 from eaglecfg.report.snippet import Mark, snippet
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
 from eaglecfg.rules.model import Evidence, Rule, Severity
@@ -19,35 +22,72 @@ _STYLE: dict[Severity, Style] = {
 }
 
 
-def render(report: Report, fail_on: Severity, *, version: str, width: int = WIDTH) -> list[Line]:
+def render(report: Report, shown: Shown, *, version: str, width: int = WIDTH) -> list[Line]:
     """The whole report. ``version`` is the tool's own; ``width`` the columns to wrap prose to."""
-    out: list[Line] = [_headline(report, version), ()]
-    out += render_findings(report, width)
+    out: list[Line] = []
+    if not shown.quiet:
+        out += [*_headline(report, version, width), ()]
+    out += render_findings(report, width, shown=shown)
     for crash in report.crashes:
         out += [
             line(Part(f"internal error[{crash.name}]", "error"), f" {crash.error}"),
             line("  This is a fault of eaglecfg; the other checks ran. Add --traceback to see where."),
             (),
         ]
-    out += _not_checked(report.not_checked, width)
-    return [*out, _summary(report), _verdict(report, fail_on)]
+    if not shown.quiet:
+        out += _not_checked(report, width)
+        out += _summary(report, width)
+    return [*out, _verdict(report, shown.fail_on)]
 
 
-def render_findings(report: Report, width: int = WIDTH, only: Rule | None = None) -> list[Line]:
-    """The findings alone, an empty line after each; of one rule where ``only`` is given."""
+def render_findings(
+    report: Report, width: int = WIDTH, only: Rule | None = None, shown: Shown | None = None
+) -> list[Line]:
+    """The findings alone, an empty line after each; of one rule where ``only`` is given.
+
+    Those of severity info are brief where ``shown`` says so. What the config names and could not be read
+    stands among the findings.
+    """
     several = len(report.documents) + len(report.deployments) > 2
+    whole = shown is None or shown.whole
     out: list[Line] = []
     for found in report.findings:
-        if only in (None, found.rule):
+        if only in (None, found.rule) and (whole or found.severity is not Severity.INFO):
             out += [*_finding(found, several, width), ()]
+    for skip in report.not_checked:
+        if only is None and skip.incomplete and skip.path:
+            out += [*_unread(skip, several, width), ()]
+    if not whole and only is None:
+        out += brief([found for found in report.findings if found.severity is Severity.INFO], several, width)
+    for rule, count in report.more.items():
+        if only is None or only.id == rule:
+            out += [line(Part(more_words(rule, count), "bold"), " (not listed)"), ()]
     return out
 
 
-def _headline(report: Report, version: str) -> Line:
+def more_words(rule: str, count: int) -> str:
+    """``37 more of EC101``: findings that are counted but not listed."""
+    return f"{count:,} more of {rule}"
+
+
+def _headline(report: Report, version: str, width: int) -> list[Line]:
     parts = [f"eaglecfg {version}", ", ".join(d.name for d in report.documents)]
     parts += [f"engine {', '.join(report.engines)}"] if report.engines else []
     parts += [_count(len(report.deployments), "deployment")] if report.deployments else []
-    return line(Part(" · ".join([*parts, f"{report.rules} rules"]), "dim"))
+    return flowing(parts, width, "dim")
+
+
+def flowing(parts: Sequence[str], width: int, style: Style = "plain") -> list[Line]:
+    """``parts`` with dots between them, broken between parts where a line is full."""
+    rows = [""]
+    for part in parts:
+        joined = f"{rows[-1]} · {part}" if rows[-1] else part
+        if rows[-1] and cells(joined) > width:
+            rows[-1] += " ·"
+            rows.append(f"  {part}")
+        else:
+            rows[-1] = joined
+    return [line(Part(visible(row), style)) for row in rows]
 
 
 def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
@@ -62,7 +102,7 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
         place = found.document.place(path)
         marks.append(Mark(place.value, note, False))
     if found.document.lines:
-        out += snippet(found.document, marks, finding.path, style)
+        out += snippet(found.document, marks, finding.path, style, width)
     for file, evidence in groupby(finding.evidence, key=lambda e: e.file):
         out += _evidence(file, list(evidence))
     out += [line(Part("   = ", "place"), each) for each in finding.arithmetic]
@@ -76,11 +116,27 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
         safe = "safe" if finding.fix.safe else "read it first"
         notes.append(("fix", f"{finding.fix.title}: write {finding.fix.text} [{safe}]"))
     notes.append(("more", f"eaglecfg explain {found.rule.id}"))
+    return [*out, *_notes(notes, width)]
+
+
+def _unread(skip: Skipped, name_deployment: bool, width: int) -> list[Line]:
+    """Something that the config names and that could not be read, at its place like a finding."""
+    assert skip.span is not None
+    head = Part(f"incomplete[{skip.rule.id} {skip.rule.slug}]", "warning")
+    where = f"{skip.document.name}:{skip.span.start.line}:{skip.span.start.column}"
+    named = f"   (deployment {skip.deployment})" if skip.deployment and name_deployment else ""
+    out = wrapped(line(head), visible(skip.reason), width, "  ", "bold")
+    out.append(line(Part("  --> ", "place"), where, Part(named, "dim")))
+    if skip.document.lines:
+        out += snippet(skip.document, [Mark(skip.span, "", True)], skip.path, "warning", width)
+    return [*out, *_notes([("help", skip.help), ("more", f"eaglecfg explain {skip.rule.id}")], width)]
+
+
+def _notes(notes: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
     for label, text in notes:
         if text:
             lead = line(Part("   = ", "place"), Part(f"{label}:", "bold"))
-            out += wrapped(lead, visible(text), width, " " * (7 + len(label)))
-    return out
+            yield from wrapped(lead, visible(text), width, " " * (7 + len(label)))
 
 
 def _evidence(file: str, evidence: list[Evidence]) -> list[Line]:
@@ -98,12 +154,13 @@ def _evidence(file: str, evidence: list[Evidence]) -> list[Line]:
     return out
 
 
-def _not_checked(skipped: tuple[Skipped, ...], width: int) -> list[Line]:
+def _not_checked(report: Report, width: int) -> list[Line]:
     """What could not be decided, and why. Checks that wait for an unread file are one line."""
+    skipped = [skip for skip in report.not_checked if not (skip.incomplete and skip.path)]
     if not skipped:
         return []
     out = [line(Part(f"not checked ({len(skipped)})", "bold"))]
-    unread = {skip.deployment for skip in skipped if skip.incomplete}
+    unread = {skip.deployment for skip in report.not_checked if skip.incomplete}
     waiting: dict[str | None, int] = {}
     reasons: dict[tuple[str | None, str, bool], list[Skipped]] = {}
     for skip in sorted(skipped, key=lambda each: not each.incomplete):
@@ -118,26 +175,32 @@ def _not_checked(skipped: tuple[Skipped, ...], width: int) -> list[Line]:
         marked = f"{reason} — incomplete" if incomplete else reason
         out += wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
     for deployment, count in waiting.items():
-        text = f"{_count(count, 'more check')} could not run without that"
+        text = f"{_count(count, 'more check')} could not run without what is incomplete above"
         out.append(line("  ", Part(deployment or "", "bold"), f": {text}"))
     return [*out, ()]
 
 
-def _summary(report: Report) -> Line:
-    parts = [
+def _summary(report: Report, width: int) -> list[Line]:
+    """Findings by severity, then checks by how they ended."""
+    findings = [
         _count(report.count(Severity.ERROR), "error"),
         _count(report.count(Severity.WARNING), "warning"),
         f"{report.count(Severity.INFO)} info",
-        f"{report.passed} passed",
-        f"{len(report.not_checked)} not checked",
+        *(more_words(rule, count) for rule, count in report.more.items()),
+        f"{report.files} files, {report.seconds:.2f} s",
+    ]
+    ends = [
+        f"{_count(report.checks, 'check')}: {report.passed} passed",
+        f"{report.failed} with findings",
+        f"{report.undecided} not checked",
         f"{report.not_applicable} not applicable",
     ]
     if report.dropped:
         causes = ", ".join(dict.fromkeys(each.because for each in report.dropped))
-        parts.append(f"{len(report.dropped)} left out as consequences of {causes}")
+        ends.append(f"{len(report.dropped)} left out as consequences of {causes}")
     if report.suppressed:
-        parts.append(f"{report.suppressed} suppressed")
-    return line(" · ".join([*parts, f"{report.files} files, {report.seconds:.2f} s"]))
+        ends.append(f"{report.suppressed} suppressed")
+    return [*flowing(findings, width), *flowing(ends, width)]
 
 
 def _verdict(report: Report, fail_on: Severity) -> Line:

@@ -124,3 +124,8 @@ def as_json(contexts: Sequence[Context]) -> str:
             }
         )
     return json.dumps({"version": 1, "deployments": rows}, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def traced(context: Context) -> bool:
+    """Whether there was something to show; a deployment without speculation has nothing to miss."""
+    return not context.speculates or bool(hops_of(context))

@@ -85,6 +85,7 @@ class Finding:
     ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead;
     ``span`` overrides both. ``related`` are further YAML places with a note each. ``values`` are the named
     values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is its own.
+    ``more`` counts further findings of the kind that are not listed.
     """
 
     message: str
@@ -101,14 +102,20 @@ class Finding:
     arithmetic: tuple[str, ...] = ()
     fix: Fix | None = None
     incomplete: bool = False
+    more: int = 0
 
 
 @record
 class NotChecked:
-    """The rule could not decide. ``incomplete`` where something that the config names could not be read."""
+    """The rule could not decide. ``incomplete`` where something that the config names could not be read.
+
+    ``path`` names the value that it is about, in document terms; ``help`` what to do about it.
+    """
 
     reason: str
     incomplete: bool = False
+    path: KeyPath = ()
+    help: str = ""
 
 
 @record

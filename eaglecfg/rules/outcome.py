@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
 from eaglecfg.record import record
 from eaglecfg.rules.model import Finding, Rule, Severity
 from eaglecfg.source.document import Document
-from eaglecfg.source.span import Span
+from eaglecfg.source.span import KeyPath, Span
 
 
 @record
@@ -24,13 +25,20 @@ class Reported:
 
 @record
 class Skipped:
-    """A rule that could not decide. ``incomplete``: something that the config names could not be read."""
+    """A rule that could not decide. ``incomplete``: something that the config names could not be read.
+
+    ``path`` is the value that it is about, where there is one; ``span`` that value, or the deployment's name.
+    ``help`` says what to do about it.
+    """
 
     rule: Rule
     reason: str
     document: Document
     deployment: str | None = None
     incomplete: bool = False
+    span: Span | None = None
+    path: KeyPath = ()
+    help: str = ""
 
 
 @record
@@ -66,7 +74,8 @@ class Report:
     """Everything a renderer needs. Counts are over (rule, file) or (rule, deployment) pairs.
 
     ``engines`` are labels such as ``sglang 0.5.14``. ``findings`` are ordered by file, severity, then line.
-    ``deployments`` are the names checked, ``files`` the number of files looked at.
+    ``deployments`` are the names checked, ``files`` the number of files looked at. ``checks`` is the number
+    of pairs; ``more`` counts by rule id the findings that are not listed, of a rule with too many.
     """
 
     documents: tuple[Document, ...]
@@ -83,20 +92,34 @@ class Report:
     files: int = 0
     seconds: float = 0.0
     required: frozenset[str] = field(default=frozenset())
+    checks: int = 0
+    more: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> int:
+        """Checks that found something."""
+        return len({(found.rule.id, found.document.name, found.deployment) for found in self.findings})
+
+    @property
+    def undecided(self) -> int:
+        """Checks that could not decide, and found nothing else."""
+        found = {(each.rule.id, each.document.name, each.deployment) for each in self.findings}
+        skipped = {(each.rule.id, each.document.name, each.deployment) for each in self.not_checked}
+        return len(skipped - found)
 
     def count(self, severity: Severity) -> int:
         """Findings of exactly this severity."""
         return sum(found.severity is severity for found in self.findings)
 
     def exit_code(self, fail_on: Severity = Severity.ERROR) -> int:
-        """0 good; 1 findings; 2 a file did not parse; 3 something unread; 4 a rule crashed.
+        """0 good; 1 findings; 2 a file is no YAML mapping; 3 something unread; 4 a rule crashed.
 
         Where several hold: 4, then 2, 1, 3.
         """
         order = [Severity.INFO, Severity.WARNING, Severity.ERROR]
         if self.crashes:
             return 4
-        if any(document.data is None for document in self.documents):
+        if any(not isinstance(document.data, dict) for document in self.documents):
             return 2
         if any(order.index(found.severity) >= order.index(fail_on) for found in self.findings):
             return 1

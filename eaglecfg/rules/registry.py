@@ -61,7 +61,7 @@ def matching(name: str) -> tuple[Rule, ...]:
     import difflib  # only on the way to an error
 
     known = [rule.id for rule in ALL_RULES] + [rule.slug for rule in ALL_RULES]
-    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.7)
     hint = f"did you mean {near[0]}?" if near else "`eaglecfg rules` lists them all."
     raise UsageError(f"there is no rule {name!r}; {hint}")
 

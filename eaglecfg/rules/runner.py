@@ -10,7 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.errors import ConfigUnreadable, UsageError
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
@@ -26,11 +25,15 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 
 if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubAccess
     from eaglecfg.engines.ask import EngineSays
 
 MOST_FINDINGS = 100
 """Findings of one rule in one run, of which every deployment may have one: nobody reads more, and some cost
 a search for the nearest name."""
+
+MOST_COUNTED = 1_000
+"""Further findings of a rule that are counted."""
 
 Ask = Callable[[Context], "EngineSays | None"]
 """What the installed engine says about the deployment of a context."""
@@ -45,6 +48,8 @@ class _Tally:
     dropped: list[Dropped] = field(default_factory=list)
     crashes: list[Crash] = field(default_factory=list)
     said: Counter[str] = field(default_factory=Counter)
+    more: Counter[str] = field(default_factory=Counter)
+    checks: int = 0
     passed: int = 0
     not_applicable: int = 0
 
@@ -55,9 +60,9 @@ class Options(TypedDict):
     select: Collection[str]
     ignore: Collection[str]
     require: Collection[str]
-    deployment: str | None
+    deployments: Collection[str]
     deep: bool
-    hub: HubAccess | None
+    hub: Callable[[], HubAccess] | None
 
 
 def validate(
@@ -66,20 +71,20 @@ def validate(
     select: Collection[str] = (),
     ignore: Collection[str] = (),
     require: Collection[str] = (),
-    deployment: str | None = None,
+    deployments: Collection[str] = (),
     deep: bool = False,
-    hub: HubAccess | None = None,
+    hub: Callable[[], HubAccess] | None = None,
     engine_version: str = "",
     checkpoints: Checkpoints | None = None,
     ask: Ask | None = None,
 ) -> Report:
     """Check config and study files.
 
-    ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployment`` keeps one by
-    name; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from, without it
-    they are not. ``engine_version`` takes the place of the one that the files name; ``checkpoints`` are those
-    that an earlier run has read; ``ask`` asks the installed engine about each deployment. Raises UsageError
-    for names that do not exist.
+    ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployments`` keeps those
+    of these names; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from,
+    without it they are not. ``engine_version`` takes the place of that which the files name; ``checkpoints``
+    are those that an earlier run has read; ``ask`` asks the installed engine about each deployment. Raises
+    UsageError for names that do not exist.
     """
     started = time.perf_counter()
     rules = chosen(select, ignore)
@@ -97,15 +102,16 @@ def validate(
             engines.append(f"{config.engine.name} {config.engine.version}")
         _run(rules, ("file",), Context(config), tally)
         for each in config.deployments:
-            if deployment in (None, each.name):
+            if not deployments or each.name in deployments:
                 names.append(each.name)
                 context = _context(config, each, checkpoints, tally)
                 if context is not None and ask is not None:
                     context = replace(context, engine_says=ask(context))
                 if context is not None:
                     _run(rules, ("deployment",), context, tally)
-    if deployment is not None and not names:
-        raise UsageError(f"there is no deployment {deployment!r} in {', '.join(d.name for d in documents)}")
+    for name in deployments:
+        if name not in names:
+            raise UsageError(f"there is no deployment {name!r} in {', '.join(d.name for d in documents)}")
     for checkpoint in checkpoints.read:
         files.update(f"{checkpoint.folder}/{name}" for name in checkpoint.files)
     return _report(
@@ -181,6 +187,8 @@ def _report(
         files=files,
         seconds=time.perf_counter() - started,
         required=required,
+        checks=tally.checks,
+        more={rule: count for rule, count in tally.more.items() if count},
     )
 
 
@@ -192,24 +200,29 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
     for rule in rules:
         if rule.scope not in scopes:
             continue
+        tally.checks += 1
         missing = _missing(rule, context)
         if missing is not None:
             if isinstance(missing, NotApplicable):
                 tally.not_applicable += 1
             else:
-                tally.skipped.append(Skipped(rule, missing.reason, document, name, missing.incomplete))
+                tally.skipped.append(_skipped(rule, missing, document, name))
             continue
         try:
             most = max(1, MOST_FINDINGS - tally.said[rule.id])
-            items = list(islice(rule.check(context), most + 1))
+            every = rule.check(context)
+            items = list(islice(every, most))
+            if len(items) == most:
+                rest = islice(every, max(1, MOST_COUNTED - tally.more[rule.id]))
+                tally.more[rule.id] += sum(isinstance(item, Finding) for item in rest)
         except Exception as error:  # a rule that crashes must not take the others along
             tally.crashes.append(_crash(rule, error, name))
             continue
-        findings = _bounded([item for item in items if isinstance(item, Finding)], most)
+        findings = [item for item in items if isinstance(item, Finding)]
+        tally.more[rule.id] += sum(finding.more for finding in findings)
         tally.said[rule.id] += len(findings)
         undecided = [item for item in items if isinstance(item, NotChecked)]
-        for reason in undecided:
-            tally.skipped.append(Skipped(rule, reason.reason, document, name, reason.incomplete))
+        tally.skipped += [_skipped(rule, each, document, name) for each in undecided]
         if findings:
             found[rule.id] = (rule, findings)
         elif not undecided:
@@ -220,13 +233,10 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
     _keep_causes(found, context, tally)
 
 
-def _bounded(findings: list[Finding], most: int) -> list[Finding]:
-    """At most ``most``, the last of which says that there are more."""
-    if len(findings) <= most:
-        return findings
-    last = findings[most - 1]
-    more = replace(last, message=f"{last.message} (and more of the kind, which are not listed)")
-    return [*findings[: most - 1], more]
+def _skipped(rule: Rule, item: NotChecked, document: Document, name: str | None) -> Skipped:
+    place = document.place(item.path or (("deployments", name) if name is not None else ()))
+    span = place.value if item.path or place.key is None else place.key
+    return Skipped(rule, item.reason, document, name, item.incomplete, span, item.path, item.help)
 
 
 def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context, tally: _Tally) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from eaglecfg.checkpoint.hubid import HubAccess
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.flags import UNREADABLE, FlagFact
@@ -21,6 +21,9 @@ from eaglecfg.rules.runner import under_version, validate
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import kind_of
 from eaglecfg.source.document import Document
+
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.hubid import HubAccess
 
 FlagPair = tuple[FlagFact, FlagFact]
 Place = tuple[str, str | None]
@@ -94,9 +97,9 @@ def look_ahead(
     select: Collection[str] = (),
     ignore: Collection[str] = (),
     require: Collection[str] = (),
-    deployment: str | None = None,
+    deployments: Collection[str] = (),
     deep: bool = False,
-    hub: HubAccess | None = None,
+    hub: Callable[[], HubAccess] | None = None,
 ) -> Upgrade:
     """Check ``documents`` under each of ``versions``; a single one is compared with the files' own.
 
@@ -111,11 +114,11 @@ def look_ahead(
             select=select,
             ignore=ignore,
             require=require,
-            deployment=deployment,
+            deployments=deployments,
             engine_version=version,
             checkpoints=checkpoints,
         )
-        contexts = dict(_contexts(documents, version, deployment, checkpoints))
+        contexts = dict(_contexts(documents, version, deployments, checkpoints))
         facts = next((each.engine for each in contexts.values()), None) or load_facts("sglang", version)
         views.append(View(version, facts, report, contexts))
     places = list(_places(documents, views[0]))
@@ -140,14 +143,14 @@ def _compared(documents: Sequence[Document], versions: Sequence[str]) -> Sequenc
 
 
 def _contexts(
-    documents: Sequence[Document], version: str, only: str | None, checkpoints: Checkpoints
+    documents: Sequence[Document], version: str, only: Collection[str], checkpoints: Checkpoints
 ) -> Iterator[tuple[Place, Context]]:
     for document in documents:
         if kind_of(document) == "study":
             continue
         config = under_version(load_config(document), version)
         for each in config.deployments:
-            if only in (None, each.name):
+            if not only or each.name in only:
                 yield (document.name, each.name), deployment_context(config, each, checkpoints)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
+from eaglecfg.record import replace
 from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
@@ -115,17 +117,23 @@ def canonical_key(path: KeyPath, key: str) -> str:
 
 def distinct(document: Document, problems: list[SchemaProblem]) -> tuple[SchemaProblem, ...]:
     """``problems`` without repeats (one slip under defaults: shows in every deployment) and without those
-    that the text itself explains already; at most as many as anyone reads."""
+    that the text itself explains already; of a kind at most as many as anyone reads."""
     explained = {problem.path for problem in document.problems if problem.kind in OPEN_VALUES}
     seen: set[tuple[Any, ...]] = set()
-    out = []
+    kept: dict[str, list[SchemaProblem]] = {}
+    left_out: Counter[str] = Counter()
     for problem in problems:
         place = document.place(problem.path)
         key = (problem.kind, place.value if not problem.at_key else place.key, problem.path[-1:])
         if key not in seen and not (problem.kind == "wrong-type" and problem.path in explained):
             seen.add(key)
-            out.append(problem)
-    return tuple(out[:MAX_PROBLEMS])
+            if len(kept.setdefault(problem.kind, [])) < MAX_PROBLEMS:
+                kept[problem.kind].append(problem)
+            else:
+                left_out[problem.kind] += 1
+    for kind, count in left_out.items():
+        kept[kind][-1] = replace(kept[kind][-1], more=count)
+    return tuple(problem for alike in kept.values() for problem in alike)
 
 
 def _not_a_mapping(document: Document) -> tuple[SchemaProblem, ...]:

@@ -22,7 +22,8 @@ class SchemaProblem:
 
     ``path`` is in document terms; ``at_key`` asks for the key's span rather than the value's. ``deployment``
     is None for a problem outside every deployment. ``help`` names the nearest known key or the accepted form.
-    ``other`` is the other place of a setting that is given twice.
+    ``other`` is the other place of a setting that is given twice; ``more`` counts problems of the kind that
+    were left out after this one.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class SchemaProblem:
     at_key: bool = False
     deployment: str | None = None
     other: KeyPath | None = None
+    more: int = 0
 
 
 @record

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 from eaglecfg.errors import ConfigUnreadable
@@ -22,6 +24,7 @@ def read_document(path: Path, shown: str | None = None) -> Document:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
+            plain = stat.S_IFMT(os.fstat(file.fileno()).st_mode) in (stat.S_IFREG, stat.S_IFIFO)
     except FileNotFoundError:
         raise ConfigUnreadable(f"{name}: a file is expected, but there is none; check the path") from None
     except IsADirectoryError:
@@ -31,7 +34,16 @@ def read_document(path: Path, shown: str | None = None) -> Document:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigUnreadable(f"{name}: the file cannot be read ({reason})") from None
-    folder = str(path.absolute().parent)
+    if not plain and (b"\0" in raw or len(raw) > MAX_BYTES):
+        raise ConfigUnreadable(f"{name}: a text file is expected, this is not a regular text file")
+    return read_bytes(raw, name, str(path.absolute().parent))
+
+
+def read_bytes(raw: bytes, name: str, folder: str) -> Document:
+    """The document in ``raw``, of which one byte more than the limit is enough.
+
+    Raises ConfigUnreadable as ``read_document`` does.
+    """
     if (encoding := encoding_of(raw)) is not None:
         raise ConfigUnreadable(f"{name}: UTF-8 is expected, this looks like {encoding}; save it as UTF-8")
     if len(raw) > MAX_BYTES:

@@ -9,6 +9,7 @@ import pytest
 
 from eaglecfg.report.concise import render as concise
 from eaglecfg.report.machine import to_json
+from eaglecfg.report.shown import Shown
 from eaglecfg.report.styled import cells, coloured, plain, visible
 from eaglecfg.report.text import render
 from eaglecfg.rules.context import Context
@@ -70,7 +71,7 @@ RICH_FINDING = Finding(
 
 
 def _text(report: Report, width: int = 110) -> str:
-    return plain(render(report, Severity.ERROR, version="1.2", width=width))
+    return plain(render(report, Shown(), version="1.2", width=width))
 
 
 def test_a_finding_shows_place_marks_evidence_arithmetic_and_a_way_out() -> None:
@@ -110,14 +111,14 @@ def test_text_from_files_cannot_drive_the_terminal() -> None:
     for out in (_text(report), plain(concise(report))):
         assert "\x1b" not in out
         assert "\x07" not in out
-    assert "[/bold]" in coloured(render(report, Severity.ERROR, version="1"))
+    assert "[/bold]" in coloured(render(report, Shown(), version="1"))
     assert visible("a\x1bb") == "a\\x1bb"
 
 
 def test_colours_change_nothing_but_colours() -> None:
     import re
 
-    lines = render(_report(_reported(RICH_FINDING)), Severity.ERROR, version="1")
+    lines = render(_report(_reported(RICH_FINDING)), Shown(), version="1")
     painted = coloured(lines)
     assert "\x1b[" in painted
     assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == plain(lines)
@@ -127,7 +128,7 @@ def test_concise_is_one_line_a_finding() -> None:
     out = plain(concise(_report(_reported(RICH_FINDING))))
     assert out == (
         "eaglecfg.yaml:6:25: error[EC999] expected 8 ranks to divide 10 heads, got 3 "
-        "(draft/config.json: num_attention_heads 10)\n"
+        "(draft/config.json:7:28: num_attention_heads 10)\n"
     )
 
 
@@ -139,7 +140,8 @@ def test_json_carries_everything_and_counts() -> None:
     assert data["version"] == 1
     assert data["summary"] == {
         "error": 1, "warning": 0, "info": 0, "passed": 3, "not_checked": 1, "not_applicable": 1,
-        "suppressed": 0, "dropped": 1, "exit_code": 1,
+        "suppressed": 0, "dropped": 1, "checks": 0, "checks_with_findings": 1, "checks_undecided": 0,
+        "exit_code": 1,
     }  # fmt: skip
     (finding,) = data["findings"]
     assert finding["location"] == {

@@ -8,6 +8,7 @@ from typing import Any
 
 from eaglecfg.report.concise import render as concise
 from eaglecfg.report.machine import to_json
+from eaglecfg.report.shown import Shown
 from eaglecfg.report.styled import plain
 from eaglecfg.report.text import render as text
 from eaglecfg.rules.context import Checkpoints
@@ -39,7 +40,7 @@ def test_a_context_that_fails_is_an_internal_error_beside_the_other_findings(tmp
     assert [(crash.rule, crash.deployment) for crash in report.crashes] == [(None, "chat")]
     assert report.exit_code() == 4
     assert {found.deployment for found in report.findings} >= {None, "alone"}
-    assert "internal error[facts]" in plain(text(report, Severity.ERROR, version="0", width=100))
+    assert "internal error[facts]" in plain(text(report, Shown(), version="0", width=100))
     assert "internal-error[facts]" in plain(concise(report))
     assert json.loads(to_json(report, Severity.ERROR, version="0"))["crashes"][0]["rule"] is None
 
@@ -49,7 +50,7 @@ def test_one_rule_says_its_piece_a_hundred_times_at_most(tmp_path: Path) -> None
     report = report_of(tmp_path, {"deployment": {"server": server}})
     unknown = [found for found in report.findings if found.rule.id == "EC301"]
     assert len(unknown) == MOST_FINDINGS
-    assert sum("and more of the kind" in found.finding.message for found in unknown) == 1
+    assert report.more == {"EC301": MOST_FINDINGS}
 
 
 def test_every_deployment_has_its_say_after_the_hundred(tmp_path: Path) -> None:
@@ -59,4 +60,23 @@ def test_every_deployment_has_its_say_after_the_hundred(tmp_path: Path) -> None:
     report = report_of(tmp_path, example)
     said = [found for found in report.findings if found.rule.id == "EC301" and found.deployment == "last"]
     assert len(said) == 1
-    assert "and more of the kind" in said[0].finding.message
+    assert report.more == {"EC301": MOST_FINDINGS + 1}
+    for page in (plain(text(report, Shown(), version="0", width=100)), plain(concise(report))):
+        assert f"{MOST_FINDINGS + 1} more of EC301" in page
+    assert json.loads(to_json(report, Severity.ERROR, version="0"))["more"] == report.more
+
+
+def test_problems_of_the_schema_beyond_the_hundred_are_counted(tmp_path: Path) -> None:
+    odd = {f"odd_{index}": 1 for index in range(137)}
+    report = report_of(tmp_path, {"deployment": {"parallel": odd}})
+    assert sum(found.rule.id == "EC101" for found in report.findings) == MOST_FINDINGS
+    assert report.more == {"EC101": 37}
+
+
+def test_the_ends_of_checks_add_up_to_the_checks(tmp_path: Path) -> None:
+    alone = {"target": {"checkpoint": "nowhere"}, "parallel": {"tp_size": 3}}
+    config = {"deployments": {"alone": alone}, "nonsense": 1}
+    report = report_of(tmp_path, {"config": config, "draft": {"config": {"target_hidden_size": 640}}})
+    assert report.dropped
+    ends = (report.passed, report.failed, report.undecided, report.not_applicable, len(report.dropped))
+    assert sum(ends) == report.checks

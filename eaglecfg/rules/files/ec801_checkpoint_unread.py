@@ -20,7 +20,8 @@ def check(context: Context) -> Iterator[Item]:
             why = "hub libraries link into the model's own folder; what lies elsewhere is not the model's"
             yield finding(context, side, problems, why=why, today=Today.SILENT)
         for problem in of_kinds(facts, *UNREAD)[:3]:
-            yield NotChecked(_reason(side, problem.message, problem.help), incomplete=True)
+            path = context.where(side, "checkpoint")
+            yield NotChecked(f"{side}.checkpoint: {problem.message}", True, path, problem.help)
         for problem in of_kinds(facts, "unknown-dtype")[:3]:
             yield NotChecked(_reason(side, problem.message, problem.help))
 

@@ -31,4 +31,5 @@ def finding_of(problem: SchemaProblem, why: str) -> Finding:
         why=why,
         help=problem.help,
         related=((problem.other, "first given here"),) if problem.other is not None else (),
+        more=problem.more,
     )
