@@ -15,6 +15,7 @@ from eaglecfg.rules.architecture import (
     ec510_algorithm_unknown,
     ec511_engine_unknown,
     ec512_quantised_target,
+    ec513_model_type_missing,
 )
 from eaglecfg.rules.model import Rule
 
@@ -31,4 +32,5 @@ RULES: tuple[Rule, ...] = (
     ec510_algorithm_unknown.RULE,
     ec511_engine_unknown.RULE,
     ec512_quantised_target.RULE,
+    ec513_model_type_missing.RULE,
 )

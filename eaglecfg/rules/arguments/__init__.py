@@ -40,6 +40,8 @@ from eaglecfg.rules.arguments import (
     ec335_open_shape_backend,
     ec336_prefill_coordination,
     ec337_nvfp4_cache,
+    ec338_flag_range,
+    ec339_flag_files,
     ec340_engine_disagrees,
 )
 from eaglecfg.rules.model import Rule
@@ -82,5 +84,7 @@ RULES: tuple[Rule, ...] = (
     ec335_open_shape_backend.RULE,
     ec336_prefill_coordination.RULE,
     ec337_nvfp4_cache.RULE,
+    ec338_flag_range.RULE,
+    ec339_flag_files.RULE,
     ec340_engine_disagrees.RULE,
 )

@@ -21,6 +21,8 @@ from eaglecfg.rules.parallel import (
     ec415_two_batch_overlap,
     ec416_draft_cache_dtype,
     ec417_draft_weights,
+    ec418_expert_ranks,
+    ec419_gpu_unknown,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -41,4 +43,6 @@ RULES: tuple[Rule, ...] = (
     ec415_two_batch_overlap.RULE,
     ec416_draft_cache_dtype.RULE,
     ec417_draft_weights.RULE,
+    ec418_expert_ranks.RULE,
+    ec419_gpu_unknown.RULE,
 )
