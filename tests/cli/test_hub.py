@@ -167,7 +167,7 @@ def test_the_engine_gets_the_revision_apart(
 def test_an_ordinary_check_loads_nothing_of_it(good: Path) -> None:
     code = (
         "import sys; from eaglecfg.cli.main import run; code = run(['validate']); "
-        "names = {'urllib.request', 'ssl', 'http.client', 'eaglecfg.checkpoint.hub', "
+        "names = {'urllib.request', 'ssl', 'http.client', 'eaglecfg.checkpoint.hubid', "
         "'eaglecfg.checkpoint.online', 'huggingface_hub'}; sys.exit(code or len(names & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=good, capture_output=True, text=True, timeout=60)

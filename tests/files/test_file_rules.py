@@ -29,7 +29,7 @@ def said(report: Report, *, info: bool = False) -> list[str]:
 
 
 def unread(report: Report) -> list[str]:
-    return [skip.reason for skip in report.not_checked if skip.incomplete]
+    return [f"{skip.reason}; {skip.help}" for skip in report.not_checked if skip.incomplete]
 
 
 def test_base_pair_is_clean(tmp_path: Path) -> None:
