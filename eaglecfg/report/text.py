@@ -37,7 +37,7 @@ def render(report: Report, shown: Shown, *, version: str, width: int = WIDTH) ->
     if not shown.quiet:
         out += _not_checked(report, width)
         out += _summary(report, width)
-    return [*out, _verdict(report, shown.fail_on)]
+    return [*out, *_verdict(report, shown.fail_on, width)]
 
 
 def render_findings(
@@ -176,7 +176,7 @@ def _not_checked(report: Report, width: int) -> list[Line]:
         out += wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
     for deployment, count in waiting.items():
         text = f"{_count(count, 'more check')} could not run without what is incomplete above"
-        out.append(line("  ", Part(deployment or "", "bold"), f": {text}"))
+        out += wrapped(line("  ", Part(deployment or "", "bold"), ":"), text, width, "    ")
     return [*out, ()]
 
 
@@ -187,7 +187,7 @@ def _summary(report: Report, width: int) -> list[Line]:
         _count(report.count(Severity.WARNING), "warning"),
         f"{report.count(Severity.INFO)} info",
         *(more_words(rule, count) for rule, count in report.more.items()),
-        f"{report.files} files, {report.seconds:.2f} s",
+        f"{_count(report.files, 'file')}, {report.seconds:.2f} s",
     ]
     ends = [
         f"{_count(report.checks, 'check')}: {report.passed} passed",
@@ -203,7 +203,7 @@ def _summary(report: Report, width: int) -> list[Line]:
     return [*flowing(findings, width), *flowing(ends, width)]
 
 
-def _verdict(report: Report, fail_on: Severity) -> Line:
+def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:
     code = report.exit_code(fail_on)
     words: dict[int, tuple[str, Style, str]] = {
         0: ("OK", "good", f"nothing at or above {fail_on}"),
@@ -213,7 +213,7 @@ def _verdict(report: Report, fail_on: Severity) -> Line:
         4: ("INTERNAL ERROR", "error", "a check crashed and is missing from this report"),
     }
     word, style, text = words[code]
-    return line(Part(word, style), f"  {text} (exit {code})")
+    return wrapped(line(Part(word, style), " "), f"{text} (exit {code})", width, "  ")
 
 
 def _count(number: int, noun: str) -> str:

@@ -183,3 +183,34 @@ def test_unread_input_is_never_a_pass_and_a_crash_is_never_a_finding() -> None:
     assert _report(_reported(Finding("m")), crashes=(crash,)).exit_code() == 4
     assert "INTERNAL ERROR" in _text(_report(crashes=(crash,)))
     assert "no such folder — incomplete" in _text(_report(not_checked=(unread,)))
+
+
+@pytest.mark.parametrize("width", [40, 60, 110])
+def test_a_line_that_is_too_wide_is_cut_around_its_mark(width: int) -> None:
+    text = "a: {" + ", ".join(f"key{index}: value" for index in range(20)) + ", odd: 模型, end: 1}\n"
+    document = parse_document(text, "wide.yaml", ".")
+    span = document.place(("a", "odd")).value
+    report = _report(Reported(RULE, Finding("m", path=("a", "odd")), Severity.ERROR, document, span))
+    lines = _text(report, width).splitlines()
+    at = next(index for index, each in enumerate(lines) if each.startswith("1 |"))
+    assert cells(lines[at]) <= width
+    assert lines[at].startswith("1 | … ")
+    assert cells(lines[at][: lines[at].index("模型")]) == lines[at + 1].index("^^^^")
+
+
+def test_equal_infos_of_several_deployments_are_one() -> None:
+    findings = [
+        Reported(RULE, Finding("m", help="h"), Severity.INFO, DOCUMENT, DOCUMENT.place(()).value, name)
+        for name in ("a", "b", "c", "d", "e")
+    ]
+    report = _report(*findings, deployments=("a", "b", "c", "d", "e"))
+    text = _text(report)
+    assert "info[EC999 made-up] m (eaglecfg.yaml:1:1; deployments a, b, c and 2 more)\n   = help: h\n" in text
+    assert "5 info" in text
+    whole = plain(render(report, Shown(verbose=True), version="1"))
+    assert whole.count("info[EC999 made-up] m\n  --> eaglecfg.yaml:1:1   (deployment ") == 5
+
+
+def test_concise_names_the_deployment_where_there_are_several() -> None:
+    out = plain(concise(_report(_reported(Finding("m")), deployments=("chat", "other"))))
+    assert out == "eaglecfg.yaml:1:1: error[EC999] chat: m\n"
