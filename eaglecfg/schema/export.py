@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from eaglecfg.schema.deployment import ConfigFile
+from eaglecfg.schema.load import EMPTY_BLOCKS
 from eaglecfg.schema.nccl_block import nccl_block
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.schema.training import TrainingRecord
@@ -18,6 +19,8 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 
 _TEXT_TYPES = ["string", "number", "boolean"]
 """What ``nccl_version: 2.28`` or ``NCCL_DEBUG: true`` is to a checker that has no source text."""
+
+_NULL = {"type": "null"}
 
 Schema = dict[str, Any]
 
@@ -66,20 +69,20 @@ def _plain(schema: Schema) -> None:
     if "$ref" in schema and len(schema) > 1:
         # Draft 7 ignores what stands beside $ref.
         schema["allOf"] = [{"$ref": schema.pop("$ref")}]
-    # null is how a model says "absent"; in a file the key is left out.
+    # null means the same as no such key, which is how a model spells it as well.
     options = schema.get("anyOf")
-    if isinstance(options, list) and {"type": "null"} in options:
-        rest = [option for option in options if option != {"type": "null"}]
+    if isinstance(options, list) and _NULL in options:
+        rest = [option for option in options if option != _NULL]
         if schema.get("default", 0) is None:
             del schema["default"]
-        if len(rest) == 1:
+        if len(rest) == 1 and isinstance(rest[0].get("type"), str):
             del schema["anyOf"]
-            if "$ref" in rest[0]:
-                schema["allOf"] = rest
-            else:
-                schema.update({key: value for key, value in rest[0].items() if key not in schema})
-        elif len(options) < 6:
-            schema["anyOf"] = rest
+            schema.update({key: value for key, value in rest[0].items() if key not in schema})
+            schema["type"] = [schema["type"], "null"]
+            if "enum" in schema:
+                schema["enum"] = [*schema["enum"], None]
+            if "const" in schema:
+                schema["enum"] = [schema.pop("const"), None]
 
 
 def _allow_numbers(schema: Schema) -> None:
@@ -98,7 +101,17 @@ def _with_nccl(schema: Schema) -> Schema:
     definitions["Nccl"] = nccl_block(list(_TEXT_TYPES))
     block = definitions["Deployment"]["properties"]
     block["nccl"] = {"allOf": [_ref("Nccl")], "description": block["nccl"]["description"]}
+    for name in EMPTY_BLOCKS:
+        _or_null(block[name])
     return schema
+
+
+def _or_null(block: Schema) -> None:
+    """``parallel:`` with nothing below it means the same as no such block."""
+    if "allOf" in block:
+        block["anyOf"] = [*block.pop("allOf"), _NULL]
+    else:
+        block["type"] = [block["type"], "null"]
 
 
 def _with_defaults(schema: Schema) -> Schema:
@@ -114,11 +127,11 @@ def _with_defaults(schema: Schema) -> Schema:
     within = definitions["DeploymentDefaults"]["properties"]
     within["target"]["allOf"] = [_ref("TargetDefaults")]
     # A deployment without the draft that the defaults name says null.
-    del within["draft"]["allOf"]
-    within["draft"]["anyOf"] = [_ref("DraftDefaults"), {"type": "null"}]
+    within["draft"]["anyOf"] = [_ref("DraftDefaults"), _NULL]
     description = properties["defaults"]["description"]
-    properties["defaults"] = {"allOf": [_ref("DeploymentDefaults")], "description": description}
+    properties["defaults"] = {"anyOf": [_ref("DeploymentDefaults"), _NULL], "description": description}
     properties["deployments"]["additionalProperties"] = _ref("DeploymentDefaults")
+    properties["deployments"]["minProperties"] = 1
     whole = {"properties": {"deployments": {"additionalProperties": _ref("Deployment")}}}
     return {**schema, "if": {"not": {"required": ["defaults"]}}, "then": whole}
 

@@ -16,7 +16,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.limits import MAX_PROBLEMS
 from eaglecfg.source.span import KeyPath, show_path
 
-_EMPTY_BLOCKS = frozenset(("capture", "parallel", "server", "nccl", "env"))
+EMPTY_BLOCKS = frozenset(("capture", "parallel", "server", "nccl", "env"))
 """Blocks of a deployment for which ``env:`` with nothing below means the same as no block."""
 
 _OPEN_BLOCKS = ("server", "nccl", "env")
@@ -70,7 +70,7 @@ def load_deployment(
     problems = [_given_twice(pair, name) for pair in merged.twice]
     data = merged.data
     if isinstance(data, dict):
-        for block in _EMPTY_BLOCKS:
+        for block in EMPTY_BLOCKS:
             if block in data and data[block] is None:
                 del data[block]
     unknown = doubtful(document, merged, lambda path: takes_text(Deployment, path))

@@ -11,6 +11,7 @@ import pytest
 from jsonschema import Draft7Validator
 
 from eaglecfg.schema.export import json_schemas
+from eaglecfg.schema.load import load_config
 from eaglecfg.source.read import parse_document
 from tests.schema.test_load import CONFIG
 from tests.schema.test_refusals import HEAD
@@ -91,10 +92,37 @@ def test_good_files_pass() -> None:
         "hardware: {topology: mesh}",
         "env: {A: [1]}",
         "server: [a]",
+        "unchecked_variables:",
+        "parallel: {tp_size: null}",
     ],
 )
 def test_what_the_loader_refuses_an_editor_marks(line: str) -> None:
     assert errors("eaglecfg.schema.json", f"{HEAD}  chat:\n    target: {{checkpoint: t}}\n    {line}\n")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        *(f"{name}:" for name in ("draft", "capture", "parallel", "speculative", "server", "nccl", "env")),
+        "hardware: null",
+        "speculative: {algorithm: EAGLE3, num_steps: null}",
+        "speculative: {algorithm: EAGLE3, num_steps: ~}",
+        "capture: {layer_ids: null}",
+        "hardware: {topology: null}",
+    ],
+)
+def test_what_is_empty_is_no_fault_for_either(lines: str) -> None:
+    text = f"{HEAD.replace('deployments:', 'defaults:' + chr(10) + 'deployments:')}  chat:\n"
+    for given in (text, HEAD + "  chat:\n"):
+        whole = f"{given}    target: {{checkpoint: t}}\n    {lines}\n"
+        assert load_config(parse_document(whole, "x.yaml", ".")).problems == ()
+        assert errors("eaglecfg.schema.json", whole) == []
+
+
+def test_a_file_without_deployments_is_a_fault_for_both() -> None:
+    text = HEAD.replace("deployments:\n", "deployments: {}\n")
+    assert load_config(parse_document(text, "x.yaml", ".")).problems
+    assert errors("eaglecfg.schema.json", text)
 
 
 def test_bad_studies_and_records_are_marked() -> None:
