@@ -65,8 +65,8 @@ if present("sglang", "torch") and shutil.which("nvidia-smi"):
 class Server:
     """A running server and its two shapes of request."""
 
-    def __init__(self, prefix: tuple[str, ...], port: int) -> None:
-        self.prefix, self.base = prefix, f"http://127.0.0.1:{port}"
+    def __init__(self, port: int) -> None:
+        self.base = f"http://127.0.0.1:{port}"
 
     def get(self, path: str, method: str = "GET") -> tuple[int, bytes]:
         request = urllib.request.Request(self.base + path, method=method)
@@ -100,16 +100,21 @@ class Server:
 
 
 @pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def prefix(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """How a server is launched; asked for alone where none has to run already."""
+    return SERVERS[request.param](tmp_path_factory.mktemp("pair"))
+
+
+@pytest.fixture(scope="module")
+def server(prefix: tuple[str, ...], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("dialect")
-    prefix = SERVERS[request.param](folder)
     port = free_port()
     with (folder / "log").open("wb") as log:
         command = [*prefix, *EAGLE, "--host", "127.0.0.1", "--port", str(port)]
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        found = Server(prefix, port)
-        deadline = time.monotonic() + (180 if request.param == "sglang" else 40)
+        found = Server(port)
+        deadline = time.monotonic() + (180 if "sglang.launch_server" in prefix else 40)
         while time.monotonic() < deadline:
             assert process.poll() is None, (folder / "log").read_text()
             with contextlib.suppress(OSError):
@@ -188,13 +193,11 @@ def test_a_request_without_input_is_refused_with_status_400(server: Server) -> N
     assert status == 400
 
 
-def test_a_launch_measures_it(server: Server, launch: Launcher) -> None:
+def test_a_launch_measures_it(prefix: tuple[str, ...], launch: Launcher) -> None:
     plan = replace(PLAN, concurrency=(2,), blocks=1, requests_per_block=4, output_tokens=16, warmup_limit=2)
     prompts = [Prompt(str(n), tuple(PROMPT[n:])) for n in range(4)]
     limits = replace(LIMITS, startup_s=180, hang_floor_s=15)
-    result = launch(
-        plan=plan, prompts=prompts, limits=limits, command=ServerCommand((*server.prefix, *EAGLE))
-    )
+    result = launch(plan=plan, prompts=prompts, limits=limits, command=ServerCommand((*prefix, *EAGLE)))
     assert result.outcome == "ok", (result.message, result.lines)
     assert result.cleanup.proven
     block = result.blocks[0]
@@ -202,7 +205,7 @@ def test_a_launch_measures_it(server: Server, launch: Launcher) -> None:
     assert block.accept_length is not None
     assert 1 <= block.accept_length <= 3
     assert block.flushed
-    plain = launch(plan=plan, prompts=prompts, limits=limits, command=ServerCommand(server.prefix))
+    plain = launch(plan=plan, prompts=prompts, limits=limits, command=ServerCommand(prefix))
     assert plain.outcome == "ok", (plain.message, plain.lines)
     assert plain.blocks[0].accept_length is None
     assert [len(ids) for ids in plain.outputs] == [8, 8]
