@@ -23,11 +23,13 @@ def compare(
     versions = [part.strip() for part in given.split(",")]
     if not all(versions):
         raise UsageError(f"--engine-version takes versions with commas between them (A,B), got {given!r}")
-    if form not in ("text", "json"):
-        raise UsageError(f"--engine-version is printed as text or json, not as {form}")
     upgrade = look_ahead(documents, versions, **options)
     if form == "json":
         click.echo(as_json(upgrade, fail_on, version=__version__), nl=False)
+    elif form == "concise":
+        from eaglecfg.report.upgrade_concise import render as concise
+
+        write(concise(upgrade), color)
     else:
         write(render(upgrade, fail_on, version=__version__, width=columns()), color)
     return exit_code(upgrade, fail_on)

@@ -65,7 +65,7 @@ def _place(upgrade: Upgrade, place: Place, width: int) -> Iterator[Line]:
 
 def _captured(upgrade: Upgrade, place: Place, width: int) -> Iterator[Line]:
     """What each version captures: one line where all agree."""
-    rows = [(view.version, _capture_words(view.contexts[place])) for view in upgrade.views]
+    rows = [(view.version, capture_words(view.contexts[place])) for view in upgrade.views]
     if not any(words for _, words in rows):
         return
     if len({words for _, words in rows}) == 1:
@@ -90,7 +90,7 @@ def _other(change: Difference) -> str:
     return "other states of these layers" if alike else "other layers"
 
 
-def _capture_words(context: Context) -> str:
+def capture_words(context: Context) -> str:
     """``[3, 6, 9], as trained (adds 1 to every id)``; empty where nothing can be said."""
     found, trained = context.boundaries, context.trained
     if found is None:
@@ -120,7 +120,7 @@ _OUTCOMES = {
 def _change(change: Difference, width: int) -> Iterator[Line]:
     yield line("  ", Part(f"{change.before} → {change.after}", "bold"))
     for old, new in change.settings:
-        text = f"{_setting_words(old)} → {_setting_words(new)}"
+        text = f"{setting_words(old)} → {setting_words(new)}"
         if old.origin == new.origin == "default":
             text = f"{_plain(old.runs)} → {_plain(new.runs)} by default"
         yield from wrapped(line(f"    {new.name}:"), text, width, "      ")
@@ -156,7 +156,7 @@ def _finding(mark: str, found: Reported, word: str, width: int) -> list[Line]:
     return wrapped(line(f"    {mark} ", head), text, width, "      ")
 
 
-def _setting_words(setting: Setting) -> str:
+def setting_words(setting: Setting) -> str:
     """What runs and where it comes from, in a few words."""
     shown = _plain(setting.runs)
     if setting.origin == "unknown":
@@ -178,13 +178,12 @@ def _plain(value: Any) -> str:
 
 def _verdict(upgrade: Upgrade, fail_on: Severity, width: int) -> Iterator[Line]:
     digits = max(len(view.version) for view in upgrade.views)
-    for view in upgrade.views:
+    for view in {view.version: view for view in upgrade.views}.values():
         report = view.report
         parts = [
             _count(report.count(Severity.ERROR), "error"),
             _count(report.count(Severity.WARNING), "warning"),
             f"{report.count(Severity.INFO)} info",
-            f"{len(report.not_checked)} not checked",
         ]
         yield line(f"{view.version:<{digits}}  ", " · ".join(parts), Part(_standing(view), "dim"))
     if any(view.report.findings for view in upgrade.views):
@@ -202,7 +201,8 @@ def _verdict(upgrade: Upgrade, fail_on: Severity, width: int) -> Iterator[Line]:
 
 
 def _failing(upgrade: Upgrade, fail_on: Severity) -> str:
-    return ", ".join(view.version for view in upgrade.views if view.report.exit_code(fail_on) == 1)
+    failing = (view.version for view in upgrade.views if view.report.exit_code(fail_on) == 1)
+    return ", ".join(dict.fromkeys(failing))
 
 
 def _standing(view: View) -> str:

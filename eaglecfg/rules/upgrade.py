@@ -103,6 +103,8 @@ def look_ahead(
 ) -> Upgrade:
     """Check ``documents`` under each of ``versions``; a single one is compared with the files' own.
 
+    That may be the same one: then there is no difference.
+
     The other arguments are those of ``validate``. Raises UsageError as that does, and where a single version
     is given and the files name no version, or several.
     """
@@ -137,8 +139,6 @@ def _compared(documents: Sequence[Document], versions: Sequence[str]) -> Sequenc
     if len(own) != 1:
         says = f"name several ({', '.join(own)})" if own else "name no engine version to compare it with"
         raise UsageError(f"--engine-version {wanted[0]}: the files {says}; give two versions, as in A,B")
-    if own == wanted:
-        raise UsageError(f"--engine-version {wanted[0]} is the version that the files name; give another")
     return [*own, *wanted]
 
 

@@ -239,9 +239,7 @@ def test_fail_on_counts_every_version(
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["--engine-version", "0.5.23"], "0.5.23 is the version that the files name; give another"),
         (["--engine-version", "0.5.12,,0.5.14"], "takes versions with commas between them"),
-        (["--engine-version", "0.5.12", "--format", "concise"], "text or json, not as concise"),
         (["--engine-version", "0.5.12", "-d", "chats"], "there is no deployment 'chats'"),
     ],
 )
@@ -279,3 +277,33 @@ def test_a_study_is_judged_under_each_version_too(tmp_path: Path) -> None:
     upgrade = look_ahead(documents, ["0.5.12", "0.5.14"])
     assert ("study.yaml", None) in upgrade.places
     assert all(each.nothing for each in upgrade.of(("study.yaml", None)))
+
+
+def test_the_version_that_the_file_names_makes_no_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for trained, expected in (([3, 6, 9], 0), ([2, 5, 8], 1)):
+        materialize({"deployment": {"capture": {"trained_boundaries": trained}}}, tmp_path)
+        monkeypatch.chdir(tmp_path)
+        code, text = text_of(capsys, "--engine-version", "0.5.23")
+        assert code == expected
+        assert "\n  no difference\n" in text
+        assert text.count("0.5.23  ") == 1
+        assert text_of(capsys, "--engine-version", "0.5.23", "--format", "concise") == (expected, "")
+
+
+def test_concise_is_one_line_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    materialize(DEEPSEEK, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, text = text_of(capsys, "--engine-version", "0.5.12,0.5.14", "--format", "concise")
+    assert code == 1
+    lines = text.splitlines()
+    assert all(each.startswith("eaglecfg.yaml:") and " 0.5.12 → 0.5.14: " in each for each in lines)
+    (captures,) = [each for each in lines if ": chat: captures " in each]
+    assert "chat: captures [3, 6, 9], as trained" in captures
+    assert "→ [2, 5, 8]; the draft was trained on [3, 6, 9]" in captures
+    assert sum("error[EC201] appears: " in each for each in lines) == 1
+    _, back = text_of(capsys, "--engine-version", "0.5.14,0.5.12", "--format", "concise")
+    assert "error[EC201] vanishes: " in back
