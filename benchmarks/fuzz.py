@@ -105,7 +105,7 @@ def run_all(chunks: list[Chunk], workers: int) -> dict[str, Result]:
     results = {chunk.target: Result() for chunk in chunks}
     left = chunks
     while left:
-        again: list[Chunk] = []
+        broken: set[Chunk] = set()
         pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=limit)
         with pool:
             waiting = {pool.submit(run, chunk): chunk for chunk in left}
@@ -114,8 +114,9 @@ def run_all(chunks: list[Chunk], workers: int) -> dict[str, Result]:
                 try:
                     results[chunk.target].add(done.result())
                 except BrokenProcessPool:
-                    again.append(chunk)
-        if len(again) == len(left):  # one worker each tells which chunk it is
+                    broken.add(chunk)
+        again = [chunk for chunk in left if chunk in broken]
+        if workers == 1 and again == left:  # a single worker takes them in order, so it was the first
             for chunk in again[:1]:
                 text = f"the process died in inputs {chunk.first} to {chunk.first + chunk.count}"
                 results[chunk.target].failures.append((chunk.first, b"", text))
