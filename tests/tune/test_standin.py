@@ -97,6 +97,11 @@ def test_a_fault_can_happen_once(launch: Launcher, tmp_path: Path) -> None:
     assert launch(*flags).outcome == "ok"
 
 
+def test_it_explains_itself_and_ends_when_asked_for_help() -> None:
+    done = subprocess.run([*STANDIN, "--help"], capture_output=True, text=True, timeout=20, check=True)
+    assert "--fault-once FILE" in done.stdout
+
+
 def test_an_unknown_fault_is_a_flag_error(launch: Launcher) -> None:
     assert launch("--fault", "no-such-fault").failure == "flag"
 
