@@ -74,7 +74,23 @@ def _constants(trees: Any) -> dict[str, Any]:
                 value = _value(node.value, found)
                 if value != UNREADABLE:
                     found[node.target.id] = value
+        _grow(tree, found)
     return found
+
+
+def _grow(tree: ast.Module, found: dict[str, Any]) -> None:
+    """Sets of names, which some modules extend afterwards on a condition: with everything that may be in."""
+    grown: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Set) and node in tree.body:
+            names = _value(node.value, {})
+            if isinstance(names, set) and isinstance(node.targets[0], ast.Name):
+                grown[node.targets[0].id] = names
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+            name = ast.unparse(node.func.value)
+            if name in grown and isinstance(node.args[0], ast.Constant):
+                grown[name].add(node.args[0].value)
+    found.update({name: sorted(map(str, names)) for name, names in grown.items()})
 
 
 def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
@@ -200,6 +216,8 @@ def _argument(
     given = keywords.get("default")
     if isinstance(given, ast.Attribute):
         default = defaults.get(given.attr)
+    elif isinstance(given, ast.Call) and ast.unparse(given.func).endswith("declared_default"):
+        default = defaults.get(_value(given.args[0], constants))
     elif given is not None:
         default = _value(given, constants)
     if kind == "bool" and default is None:

@@ -167,3 +167,27 @@ def test_flags_are_read_from_annotated_fields(tmp_path: Path) -> None:
     assert (flags["path"].option, flags["path"].aliases) == ("--input-path", ("input_path", "file"))
     assert flags["names"].type == "list"
     assert flags["steps"].source == "srt/arg_groups/fields/spec.py:3"
+
+
+GROWN_CHOICES = """
+KERNELS = {"plain", "fast"}
+if envs.CANARY.get():
+    KERNELS.add("oracle")
+
+
+class ServerArgs:
+    kernel: A[Optional[str], Arg(help="Kernel.", choices=KERNELS)] = None
+    parser: Optional[str] = None
+
+    @staticmethod
+    def add_cli_args(parser):
+        parser.add_argument("--parser", type=str, default=_declared_default("parser"))
+"""
+
+
+def test_choices_in_a_set_count_with_what_a_condition_may_add(tmp_path: Path) -> None:
+    (tmp_path / "srt").mkdir()
+    (tmp_path / "srt" / "server_args.py").write_text(GROWN_CHOICES, encoding="utf-8")
+    flags = read_flags(tmp_path)
+    assert flags["kernel"].choices == ("fast", "oracle", "plain")
+    assert flags["parser"].default is None
