@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -37,8 +36,12 @@ def _from(least: int, most: int | None = None) -> Callable[[Any], bool]:
     return fits
 
 
+_NAMES = frozenset({"CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET"})
+"""Those of Python's logging module, which is not loaded for them."""
+
+
 def _level(value: Any) -> bool:
-    return not isinstance(value, str) or value.upper() in logging.getLevelNamesMapping()
+    return not isinstance(value, str) or value.upper() in _NAMES
 
 
 _LEVELS = _Bound(

@@ -22,6 +22,7 @@ from eaglecfg.rules.capture import (
     ec217_fusion_skipped,
     ec218_default_boundaries,
     ec219_fixed_state_count,
+    ec220_trained_impossible,
 )
 from eaglecfg.rules.model import Rule
 
@@ -45,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     ec217_fusion_skipped.RULE,
     ec218_default_boundaries.RULE,
     ec219_fixed_state_count.RULE,
+    ec220_trained_impossible.RULE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.elsewhere import ids_for, versions_capturing
+from eaglecfg.rules.capture.elsewhere import captures_of, ids_for, versions_capturing
 from eaglecfg.rules.capture.ids import (
     depth_line,
     draft_config,
@@ -61,10 +61,14 @@ def check(context: Context) -> Iterator[Item]:
 
 
 def _places(context: Context) -> tuple[KeyPath, tuple[tuple[KeyPath, str], ...]]:
-    version: tuple[KeyPath, str] = (("engine", "version"), "this version captures other layers")
+    found, n = context.boundaries, layers(context)
+    assert found is not None
+    related: tuple[tuple[KeyPath, str], ...] = ()
+    if n is not None and len(set(captures_of(context, found.ids, n).values())) > 1:
+        related = ((("engine", "version"), "other versions capture other layers for the same files"),)
     if context.model.capture.trained_boundaries is not None:
-        return context.where("capture", "trained_boundaries"), (version,)
-    return context.where("draft", "checkpoint"), (version,)
+        return context.where("capture", "trained_boundaries"), related
+    return context.where("draft", "checkpoint"), related
 
 
 def _record_line(context: Context) -> tuple[Evidence, ...]:
@@ -121,6 +125,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE, Need.TRAINED),
-    follows=("EC107", "EC202", "EC203", "EC206", *UNLOADABLE),
+    follows=("EC107", "EC202", "EC203", "EC206", "EC212", "EC220", *UNLOADABLE),
     research=("IDS-06", "IDS-07", "IDS-08", "IDS-10", "IDS-11", "IDS-28", "VER-05"),
 )

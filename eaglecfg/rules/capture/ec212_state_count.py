@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.rules.capture.elsewhere import ids_for
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
@@ -12,6 +13,7 @@ from eaglecfg.rules.capture.ids import (
     engine_line,
     ids_line,
     ids_path,
+    layers,
     spelled,
     target_config,
 )
@@ -19,6 +21,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.shapes.expected import wiring
 
 FC_NAMES = ("fc.weight", "model.fc.weight")
 
@@ -39,22 +42,26 @@ def check(context: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     own = draft.value("target_hidden_size", draft.integer("hidden_size"))
-    if own != width or fc.shape[1] % width:
-        yield NotApplicable()  # the width of a state differs: a rule about shapes says so
+    hidden = draft.integer("hidden_size")
+    if own != width or fc.shape[1] % width or (hidden is not None and fc.shape[0] != hidden):
+        yield NotApplicable()  # another width or other rows: a rule about shapes says so
         return
     holds, captured = fc.shape[1] // width, len(found.captured)
     if holds == captured:
         return
+    built = wiring(context)
+    loads = built is not None and built.states == holds
     yield Finding(
         f"fc of the draft takes {holds} × {width} = {fc.shape[1]} features, but {engine_label(context)} "
         f"captures {counted(captured, 'state')} {spelled(found.captured)}, {captured} × {width} = "
         f"{captured * width}",
         path=ids_path(context),
-        today=Today.CRASH_AT_START if found.ids is not None else Today.CRASH_AT_FIRST_REQUEST,
-        why="the engine builds fc for the ids in the config and stops while it loads a weight of another "
-        "size",
-        help=f"list exactly {counted(holds, 'id')} in eagle_config.eagle_aux_hidden_state_layer_ids, "
-        "those of training",
+        today=Today.CRASH_AT_FIRST_REQUEST if loads else Today.CRASH_AT_START,
+        why="fc loads, and the first request hands it more or fewer features than it takes"
+        if loads
+        else "the engine builds fc for the states that it captures and stops while it loads a "
+        "weight of another size",
+        help=_help(context, holds),
         evidence=(
             tensor_line(fc, f"{fc.shape[1]} = {holds} × {width}"),
             ids_line(draft, f"{counted(captured, 'state')} captured"),
@@ -64,6 +71,19 @@ def check(context: Context) -> Iterator[Item]:
         values={"fc_input_width": fc.shape[1], "captured_states": captured, "target_hidden_size": width},
         arithmetic=(f"{fc.shape[1]} ÷ {width} = {holds} states, captured {captured}",),
     )
+
+
+def _help(context: Context, holds: int) -> str:
+    trained, n = context.trained, layers(context)
+    key = "eagle_config.eagle_aux_hidden_state_layer_ids"
+    if trained is not None and len(trained) == holds and n is not None:
+        fitting = ids_for(context, n, sorted(set(trained)))
+        if fitting is not None:
+            return (
+                f"write {spelled(fitting[0])} as {key} in the draft's config.json, which captures what was "
+                f"trained, {spelled(sorted(set(trained)))}"
+            )
+    return f"list exactly {counted(holds, 'id')} in {key}, those of training"
 
 
 RULE = Rule(

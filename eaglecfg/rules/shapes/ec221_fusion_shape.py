@@ -46,6 +46,11 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _advice(draft: ModelConfig, built: Wiring, found: Sequence[int]) -> str:
+    if tuple(found) == tuple(reversed(built.fc_shape)):
+        return (
+            "save fc.weight transposed: torch keeps a linear layer as [outputs, inputs], "
+            f"[{found[1]}, {found[0]}]"
+        )
     block = draft.raw.get("eagle_config")
     off = isinstance(block, dict) and block.get("use_aux_hidden_state", True) is False
     if off and len(found) == 2 and found[1] == built.state_width:

@@ -9,7 +9,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, key_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config
+from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, stored_width
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -75,10 +75,17 @@ def _advice(ctx: Context, fc: TensorFact | None, width: int, hidden: int, key: s
     assert ctx.target is not None
     assert ctx.draft is not None
     assert ctx.draft.config is not None
+    stored, file = stored_width(ctx), ctx.draft.config.file
+    if stored == width and key == "hidden_size":
+        return f'write "hidden_size": {width} into {file}: the draft\'s tensors are {width} wide'
+    embedding = ctx.target.tensors.get("model.embed_tokens.weight")
+    if embedding is not None and embedding.shape[1:] == (hidden,) and stored in (hidden, None):
+        target = ctx.target.config.file if ctx.target.config is not None else ctx.target.shown
+        return f'write "hidden_size": {hidden} into {target}: the tensors of both models are {hidden} wide'
     columns = fc.shape[1] if fc is not None and len(fc.shape) == 2 else 0
     if columns and columns % width == 0 and (key == "target_hidden_size" or columns % hidden):
-        file, folder = ctx.draft.config.file, ctx.target.shown
-        return f'write "target_hidden_size": {width} into {file} if the draft was trained for {folder}'
+        trained = f"if the draft was trained for {ctx.target.shown}"
+        return f'write "target_hidden_size": {width} into {file} {trained}'
     return f"use a draft trained for {ctx.target.shown}, or the target that this draft was trained for"
 
 

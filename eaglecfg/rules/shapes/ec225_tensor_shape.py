@@ -9,7 +9,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, Pair, pairs, wiring
-from eaglecfg.rules.shapes.tensors import derived_head_dim, draft_config
+from eaglecfg.rules.shapes.tensors import derived_head_dim, draft_config, width_is_misstated
 
 SIZED_BY: Mapping[tuple[str, int], str] = {
     ("self_attn.q_proj.weight", 0): "num_attention_heads",
@@ -44,6 +44,8 @@ def check(ctx: Context) -> Iterator[Item]:
         dimension = pair.differs if not pair.name.startswith(OPTIONAL_NORMS) else None
         if dimension is not None and not _first_layer(ctx, pair, dimension):
             causes.setdefault(_cause(ctx, pair, dimension), []).append((pair, dimension))
+    if width_is_misstated(ctx):
+        causes.pop("hidden_size", None)  # the rule about the width of a state says so
     for key, found in causes.items():
         yield _finding(ctx, key, found)
 
@@ -81,15 +83,17 @@ def _finding(ctx: Context, key: str, found: list[tuple[Pair, int]]) -> Finding:
     )
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     today, why, severity = _consequence(pair, dimension, have, want)
+    sizes = _sizes(ctx, key, pair.layer)
+    torn = len(set(sizes.values())) > 1
     draft = draft_config(ctx)
     return Finding(
         f"{_source(ctx, key)} asks for {want} {axis}, but {pair.found.name} has "
         f"{have if same_rank else list(pair.found.shape)}{more}",
         path=ctx.where("draft", "checkpoint"),
-        severity=severity,
+        severity=Severity.ERROR if torn else severity,
         today=today,
-        why=why,
-        help=_advice(ctx, key, have, want),
+        why=f"{why}; whatever {key} says, the tensors contradict each other" if torn else why,
+        help=_mend(sizes) if torn else _advice(ctx, key, have),
         evidence=(
             *(
                 tensor_line(p.found, f"expected {list(p.expected.shape)}")
@@ -101,6 +105,24 @@ def _finding(ctx: Context, key: str, found: list[tuple[Pair, int]]) -> Finding:
         values={key: draft.value(key) if " " not in key else None, "expected": want, "found": have},
         arithmetic=_arithmetic(ctx, key, want),
     )
+
+
+def _sizes(ctx: Context, key: str, layer: int | None) -> dict[str, int]:
+    """The size that each tensor of a layer gives for ``key``, where several do."""
+    built = wiring(ctx)
+    out: dict[str, int] = {}
+    for pair in pairs(ctx, built) if built is not None and key in SIZED_BY.values() else ():
+        for (role, dimension), name in SIZED_BY.items():
+            found = pair.found
+            alike = pair.layer == layer and pair.role == role and name == key and found is not None
+            if alike and found is not None and len(found.shape) == 2:
+                out[found.name] = found.shape[dimension]
+    return out
+
+
+def _mend(sizes: Mapping[str, int]) -> str:
+    listed = ", ".join(f"{name.rpartition('.')[0].rpartition('.')[2]} {size}" for name, size in sizes.items())
+    return f"save the draft again; no value of the config fits its tensors ({listed})"
 
 
 def _consequence(pair: Pair, dimension: int, have: int, want: int) -> tuple[Today, str, Severity]:
@@ -130,10 +152,11 @@ def _consequence(pair: Pair, dimension: int, have: int, want: int) -> tuple[Toda
 def _source(ctx: Context, key: str) -> str:
     if " " in key:
         return f"{draft_config(ctx).file} ({key})"
-    return f"{key} {draft_config(ctx).value(key)}"
+    value = draft_config(ctx).value(key)
+    return f"{draft_config(ctx).file} without {key}" if value is None else f"{key} {value}"
 
 
-def _advice(ctx: Context, key: str, have: int, want: int) -> str:
+def _advice(ctx: Context, key: str, have: int) -> str:
     draft = draft_config(ctx)
     width = derived_head_dim(draft)
     if key in ("num_attention_heads", "num_key_value_heads") and width and have % width == 0:

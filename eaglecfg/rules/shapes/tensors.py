@@ -47,6 +47,21 @@ def by_plain_name(ctx: Context) -> Mapping[str, TensorFact]:
     return {plain(name): tensor for name, tensor in ctx.draft.tensors.items()}
 
 
+def stored_width(ctx: Context) -> int | None:
+    """hidden_size as the draft's own tensors have it: the length of its norms. None where they differ."""
+    found = by_plain_name(ctx)
+    norms = ("norm.weight", "layers.0.input_layernorm.weight", "layers.0.post_attention_layernorm.weight")
+    lengths = {found[name].shape for name in norms if name in found}
+    return next(iter(lengths))[0] if len(lengths) == 1 and len(min(lengths)) == 1 else None
+
+
+def width_is_misstated(ctx: Context) -> bool:
+    """Whether the draft's tensors are as wide as the target, and only its config says another hidden_size."""
+    target = ctx.target.config.integer("hidden_size") if ctx.target and ctx.target.config else None
+    stored = stored_width(ctx)
+    return stored is not None and stored == target != draft_config(ctx).integer("hidden_size")
+
+
 def derived_head_dim(config: ModelConfig) -> int | None:
     """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded down.
 

@@ -8,6 +8,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.shapes.tensors import width_is_misstated
 from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocabulary
 
 
@@ -52,7 +53,7 @@ def check(ctx: Context) -> Iterator[Item]:
         )
     elif (width := config.integer("hidden_size")) is None:
         yield NotChecked(f"{config.file} does not tell hidden_size, the columns of lm_head.weight")
-    elif head.shape != (rows, width):
+    elif head.shape != (rows, width) and not width_is_misstated(ctx):
         yield Finding(
             f"lm_head.weight must be [{rows}, {width}], but is {list(head.shape)}",
             path=ctx.where("draft", "checkpoint"),
