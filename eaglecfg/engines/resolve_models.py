@@ -120,6 +120,8 @@ def _quantization(sheet: Draftsheet) -> None:
     own = sheet.asked("speculative_draft_model_quantization")
     if own == "unquant":
         sheet.put("draft.quantization", None, "asked", "unquant opts out of the target's --quantization")
+        own_flag = "speculative_draft_model_quantization"
+        sheet.put(own_flag, None, "asked", "unquant is how none at all is spelled")
     elif own is not None:
         sheet.put("draft.quantization", own, "asked", "as given")
     elif explicit is not None:

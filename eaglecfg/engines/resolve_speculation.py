@@ -98,6 +98,13 @@ def _shape(sheet: Draftsheet, target: ModelConfig | None, algorithm: str) -> Non
     if topk is None:
         sheet.refuse(TOPK, f"{STEPS} is given without {TOPK}: set all three or none (TypeError)")
         return
+    if topk != 1 and sheet.runs("speculative_adaptive"):
+        # Versions that let adaptive steps choose the shape have settled on a chain before they come here.
+        sheet.put(
+            "speculative_adaptive", False, "rewritten",
+            f"switched off with a warning: adaptive steps need {TOPK} 1, and it is {topk}",
+            "adaptive_sets_shape",
+        )  # fmt: skip
     tokens = sheet.runs(TOKENS)
     if topk == 1 and tokens != steps + 1:
         asked = sheet.asked(TOKENS)

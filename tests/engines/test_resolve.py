@@ -246,3 +246,20 @@ def test_a_resolution_without_configs_still_answers() -> None:
     found = resolved("0.5.14", None, ModelConfig("draft/config.json", {}))
     assert found.get("target.dtype").runs is None
     assert found.runs("draft.dtype") == "float16"
+
+
+def test_adaptive_steps_without_a_shape_depend_on_who_chooses_it() -> None:
+    """Read off the engine's own ServerArgs of 0.5.12 and 0.5.14."""
+    asked = {"speculative_adaptive": True}
+    before, after = (resolved(version, target(), draft(), **asked) for version in ("0.5.12", "0.5.14"))
+    assert before.get("speculative_adaptive").origin == "rewritten"
+    assert (before.runs("speculative_adaptive"), before.runs("speculative_eagle_topk")) == (False, 4)
+    assert (after.runs("speculative_adaptive"), after.runs("speculative_eagle_topk")) == (True, 1)
+    chain = resolved("0.5.12", target("DeepseekV3ForCausalLM"), draft(), **asked)
+    assert chain.runs("speculative_adaptive") is True
+
+
+def test_unquant_is_no_quantisation() -> None:
+    settled = resolved(speculative_draft_model_quantization="unquant", quantization="fp8")
+    assert settled.runs("speculative_draft_model_quantization") is None
+    assert settled.asked("speculative_draft_model_quantization") == "unquant"

@@ -24,7 +24,7 @@ def check(ctx: Context) -> Iterator[Item]:
         because = "attention runs data-parallel"
     else:
         off = ("enable_multi_layer_eagle", "enable_two_batch_overlap", "enable_pdmux")
-        because = next((f"{name} is on" for name in off if ctx.argument(name) is True), "")
+        because = next((f"{name} is on" for name in off if ctx.argument(name) is True), "") or _chosen(ctx)
     if not because:
         return
     yield Finding(
@@ -37,6 +37,14 @@ def check(ctx: Context) -> Iterator[Item]:
         else "leave out speculative_adaptive",
         values={"speculative_adaptive": True},
     )
+
+
+def _chosen(ctx: Context) -> str:
+    """The reason in a version that chooses a tree for this target where no shape is given."""
+    settled = ctx.resolution
+    if settled is None or settled.get("speculative_adaptive").origin != "rewritten":
+        return ""
+    return f"eagle_topk is not given and {settled.runs('speculative_eagle_topk')} is chosen"
 
 
 RULE = Rule(
