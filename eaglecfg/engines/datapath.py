@@ -10,6 +10,7 @@ from typing import Literal
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.fusion import Fusion, fusion_of
 from eaglecfg.engines.resolve import Resolution
 from eaglecfg.engines.wiring import ExpectedTensor, Wiring, times
 
@@ -18,7 +19,9 @@ _LATER_LAYER = re.compile(r"\blayers\.[1-9]")
 Size = int | str | None
 """A length: a number, a word for one that varies (``tokens``), None where it is not known."""
 
-Spread = Literal["replicated", "sharded", "gathered", "replicas"]
+ONE_RANK = "one rank holds everything"
+
+Spread = Literal["replicated", "sharded", "gathered", "partial"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,11 @@ class Hop:
     """One step. ``full`` is the whole shape, ``per_rank`` what one tensor-parallel rank holds of it.
 
     ``spread``: ``replicated``, every rank holds all of it; ``sharded``, each holds a part; ``gathered``,
-    computed in parts and put together again. ``why`` answers that question in one sentence. ``verified``: the
-    tensor was seen with the expected shape (True), with another one (False), or could not be seen (None).
+    computed in parts and put together again; ``partial``, each has a full width of its own that differs from
+    the others' because a sum over the ranks is missing in it. ``why`` answers that question in one sentence.
+    ``verified``: the tensor was seen with the expected shape (True), with another one (False), or could not
+    be seen (None).
+    ``divides`` is false where the ranks cannot share the step: nothing is verified then.
     """
 
     name: str
@@ -47,6 +53,7 @@ class Hop:
     why: str
     evidence: tuple[Source, ...] = ()
     verified: bool | None = None
+    divides: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,21 @@ class _Deployment:
     ranks: int | None
     groups: int
     draft_ranks: int | None
+    fusion: Fusion
+
+    @property
+    def tokens(self) -> str:
+        """Whose tokens a rank has at hand."""
+        return "tokens" if self.groups == 1 else "tokens of the group"
+
+    @property
+    def partial(self) -> bool:
+        """Whether each rank captures its own part of a sum."""
+        return self.boundaries.deferred and self.groups == 1 and self.fusion.runs is True
+
+    @property
+    def architecture(self) -> str | None:
+        return self.target.config.architecture if self.target and self.target.config else None
 
     @property
     def layout(self) -> dict[str, str]:
@@ -68,7 +90,12 @@ class _Deployment:
         """The line of the engine that does what the hop says."""
         place = self.layout[key]
         wheel = self.facts.sources["layout"].partition("(")[2].rstrip(")")
-        return Source(wheel, place, "")
+        return self.code(wheel.removeprefix(f"{self.facts.name} "), place)
+
+    def code(self, read_in: str, place: str) -> Source:
+        """A line of the engine; of another version than the one that runs it says so."""
+        other = "" if read_in == self.facts.version else "as in "
+        return Source(f"{other}{self.facts.name} {read_in}", place, "")
 
     def tensor(self, part: ExpectedTensor | None) -> tuple[bool | None, tuple[Source, ...]]:
         """(whether the draft has the tensor in the expected shape, where it was seen)."""
@@ -91,8 +118,12 @@ def data_path(
     wiring: Wiring,
     boundaries: Boundaries,
     resolution: Resolution,
+    gpu: str | None = None,
 ) -> tuple[Hop, ...]:
-    """The hops in order, for a draft that ``wiring`` describes and boundaries that the target captures."""
+    """The hops in order, for a draft that ``wiring`` describes and boundaries that the target captures.
+
+    ``gpu`` is the name of the GPUs, where the config has it.
+    """
     groups = resolution.runs("attention.dp_size") or 1
     here = _Deployment(
         facts,
@@ -103,13 +134,19 @@ def data_path(
         ranks=resolution.runs("attention.tp_size"),
         groups=groups,
         draft_ranks=resolution.runs("draft.tp_size"),
+        fusion=fusion_of(
+            facts,
+            target.config.architecture if target is not None and target.config is not None else None,
+            resolution,
+            gpu,
+        ),
     )
     return (*_target_side(here), *_hand_over(here), *_draft_side(here), *_vocabulary(here))
 
 
 def _target_side(here: _Deployment) -> Iterator[Hop]:
-    width = _target_width(here)
-    tokens = "tokens" if here.groups == 1 else "tokens of the group"
+    width, tokens = _target_width(here), here.tokens
+    divides = _target_divides(here)
     yield Hop(
         "residual stream",
         "hidden + residual between the target's layers",
@@ -118,6 +155,7 @@ def _target_side(here: _Deployment) -> Iterator[Hop]:
         "replicated",
         _stream_why(here),
         (*_config(here.target, "hidden_size"), here.line("row_parallel")),
+        divides=divides,
     )
     for boundary in here.boundaries.captured:
         yield Hop(
@@ -125,10 +163,10 @@ def _target_side(here: _Deployment) -> Iterator[Hop]:
             _boundary_words(boundary, here.boundaries.layers),
             (tokens, width),
             (tokens, width),
-            "replicated",
+            "partial" if here.partial else "replicated",
             _capture_why(here),
             (
-                Source(f"{here.facts.name} {here.boundaries.read_in}", here.boundaries.source, ""),
+                here.code(here.boundaries.read_in, here.boundaries.source),
                 here.line("capture"),
             ),
         )
@@ -136,7 +174,12 @@ def _target_side(here: _Deployment) -> Iterator[Hop]:
 
 def _stream_why(here: _Deployment) -> str:
     if here.ranks == 1 and here.groups == 1:
-        return "one rank holds everything"
+        return ONE_RANK
+    if not _target_divides(here):
+        heads = _target_heads(here)
+        return f"the target's {heads} attention heads do not divide by {here.ranks} ranks: it cannot start"
+    if here.ranks == 1:
+        return f"each of the {here.groups} groups of data-parallel attention is one rank with its own tokens"
     why = (
         "attention and MLP are split over the ranks, but their output projections are row-parallel and end "
         "in an all-reduce, so that every rank holds the full width again"
@@ -147,24 +190,37 @@ def _stream_why(here: _Deployment) -> str:
 
 
 def _capture_why(here: _Deployment) -> str:
-    parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
-    # The engine never fuses under data-parallel attention with an EAGLE draft.
-    if here.boundaries.deferred and here.ranks != 1 and here.groups == 1:
-        name = here.target.config.architecture if here.target and here.target.config else None
-        default = name in here.facts.values.get("allreduce_fusion_auto", ())
-        parts.append(
-            "unless the fused all-reduce (FlashInfer) is on"
-            + (
-                ", which it is by default for this class on one host of Hopper or B200 GPUs"
-                if default
-                else ""
+    if here.partial:
+        asked = "as asked" if here.fusion.asked else f"by default for {here.architecture}"
+        parts = [
+            "here each rank captures its own partial sum of the last MLP: the fused all-reduce (FlashInfer) "
+            f"is on, {asked}, and this class adds hidden and residual before that all-reduce has run"
+        ]
+    elif here.ranks == 1:
+        owner = "the one rank" if here.groups == 1 else "each rank"
+        parts = [f"{owner} holds the full width: nothing about it is sharded"]
+    else:
+        parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
+        if here.boundaries.deferred and here.groups == 1 and here.fusion.runs is None:
+            on = "as asked" if here.fusion.asked else "by default for this class"
+            parts.append(
+                "unless the GPUs are Hopper or B200, which hardware.gpu would say: there the fused "
+                f"all-reduce (FlashInfer) is on {on}, and each rank captures its own partial sum of the "
+                "last MLP"
             )
-            + ": this class then adds hidden and residual before the last MLP's all-reduce has run, and each "
-            "rank captures its own partial sum of that one MLP"
-        )
     if not here.boundaries.residual:
         parts.append("this class captures it without the residual")
     return "; ".join(parts)
+
+
+def _target_heads(here: _Deployment) -> int | None:
+    config = here.target.config if here.target is not None else None
+    return config.integer("num_attention_heads") if config is not None else None
+
+
+def _target_divides(here: _Deployment) -> bool:
+    heads = _target_heads(here)
+    return heads is None or not here.ranks or heads % here.ranks == 0
 
 
 def _boundary_words(boundary: int, layers: int | None) -> str:
@@ -178,14 +234,15 @@ def _hand_over(here: _Deployment) -> Iterator[Hop]:
     width = _target_width(here)
     count = len(here.boundaries.captured)
     order = ", ".join(map(str, here.boundaries.captured))
-    shape: tuple[Size, ...] = ("tokens", times(count, width) if isinstance(width, int) else None)
+    shape: tuple[Size, ...] = (here.tokens, times(count, width) if isinstance(width, int) else None)
     yield Hop(
         "concatenation",
         f"states side by side in the order the layers run, whatever the order of the ids: {order}",
         shape,
         shape,
-        "replicated",
-        f"{count} × {width}; the logits processor packs them along the last axis on every rank",
+        "partial" if here.partial else "replicated",
+        f"{count} × {width}; the logits processor packs them along the last axis"
+        + (", on each rank its own" if here.partial else "" if here.ranks == 1 else " on every rank"),
         (here.line("pack"),),
     )
 
@@ -195,31 +252,41 @@ def _draft_side(here: _Deployment) -> Iterator[Hop]:
     split = wiring.fact.fc_split and ranks != 1
     fc = wiring.expected("fc.weight")
     verified, seen = here.tensor(fc)
-    source = Source(f"{here.facts.name} {wiring.fact.read_in}", wiring.fact.source, "")
+    source = here.code(wiring.fact.read_in, wiring.fact.source)
     rows = _part(wiring.hidden, ranks) if split else wiring.hidden
+    whole = "a plain linear layer" + ("" if ranks == 1 else ", which every rank holds whole")
+    if here.partial:
+        whole += "; what it reads, and so what it gives, differs from rank to rank"
+    divides = rows is not None or wiring.hidden is None or not ranks
     yield Hop(
         "draft fc",
         f"{wiring.states} states of {wiring.state_width} each are projected to the draft's {wiring.hidden}",
         wiring.fc_shape,
         (rows, wiring.fc_in),
         "gathered" if split else "replicated",
-        "split by rows and gathered, so that every rank gets the full output"
-        if split
-        else "a plain linear layer, which every rank holds whole",
+        "split by rows and gathered, so that every rank gets the full output" if split else whole,
         (*seen, source),
-        verified,
+        verified if divides else None,
+        divides,
     )
     doubled = times(wiring.hidden, 2)
     yield Hop(
         "first draft layer, input",
         "normed token embedding and normed state side by side",
-        ("tokens", doubled),
-        ("tokens", doubled),
-        "replicated",
-        "embedding rows are looked up in shards and summed over the ranks, the state is whole already",
+        (here.tokens, doubled),
+        (here.tokens, doubled),
+        "partial" if here.partial else "replicated",
+        _input_why(here),
         (here.line("embedding"),),
     )
     yield from _attention(here)
+
+
+def _input_why(here: _Deployment) -> str:
+    if here.draft_ranks == 1:
+        return ONE_RANK
+    state = "the state differs from rank to rank" if here.partial else "the state is whole already"
+    return f"embedding rows are looked up in shards and summed over the ranks, {state}"
 
 
 def _attention(here: _Deployment) -> Iterator[Hop]:
@@ -232,13 +299,18 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
         whole = name.split(".")[-2] in ("q_a_proj", "kv_a_proj_with_mqa")
         spread: Spread = "replicated" if whole or ranks == 1 else "sharded"
         why = (
-            "low-rank projection, which every rank holds whole"
+            ONE_RANK
+            if ranks == 1
+            else "low-rank projection, which every rank holds whole"
             if whole
             else "each rank holds its own heads or rows"
         )
         shape: tuple[Size, ...] = part.shape
+        divides = True
         if spread == "sharded":
-            shape, why = _share(part, wiring, ranks, why)
+            undivided = _undivided(part, wiring, ranks)
+            divides = not undivided
+            shape, why = _share(part, wiring, ranks, undivided or why)
         yield Hop(
             f"first draft layer, {name.split('.')[-2]}",
             part.why,
@@ -247,13 +319,39 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
             spread,
             why,
             seen,
-            verified,
+            verified if divides else None,
+            divides,
         )
+
+
+def _undivided(part: ExpectedTensor, wiring: Wiring, ranks: int | None) -> str:
+    """Why the ranks cannot share a tensor: heads, and rows or columns, are dealt out whole."""
+    if not ranks:
+        return ""
+    name = part.names[0].split(".")[-2]
+    heads = {
+        "q_proj": wiring.heads,
+        "o_proj": wiring.heads,
+        "k_proj": wiring.kv_heads,
+        "v_proj": wiring.kv_heads,
+    }
+    number, what = (heads[name], "heads") if name in heads else (part.shape[part.axis], "rows")
+    if what == "rows" and part.axis == 1:
+        what = "columns"
+    if number is None:
+        return ""
+    few = name in ("k_proj", "v_proj") and number < ranks
+    if (ranks % number if few else number % ranks) == 0:
+        return ""
+    return f"{number} {what} do not divide by {ranks} ranks: the draft cannot start"
 
 
 def _share(part: ExpectedTensor, wiring: Wiring, ranks: int | None, why: str) -> tuple[tuple[Size, ...], str]:
     """(what one rank holds, why). Fewer kv heads than ranks are copied rather than split."""
     shape: list[Size] = list(part.shape)
+    if _undivided(part, wiring, ranks):
+        shape[part.axis] = None
+        return tuple(shape), why
     length = part.shape[part.axis]
     kv = part.names[0].split(".")[-2] in ("k_proj", "v_proj")
     if kv and wiring.kv_heads and ranks and wiring.kv_heads < ranks:
@@ -278,7 +376,7 @@ def _vocabulary(here: _Deployment) -> Iterator[Hop]:
         (rows, wiring.hidden),
         (_padded(rows, ranks), wiring.hidden),
         "replicated" if ranks == 1 else "gathered",
-        "one rank holds everything"
+        ONE_RANK
         if ranks == 1
         else "split by rows of the vocabulary, padded to a multiple of 64; every rank gets all scores",
         (*seen, here.line("logits")),
@@ -292,7 +390,7 @@ def _vocabulary(here: _Deployment) -> Iterator[Hop]:
         (rows,),
         (rows,),
         "replicated",
-        "every rank holds the whole map",
+        ONE_RANK if ranks == 1 else "every rank holds the whole map",
         seen,
         verified if wiring.needs_map or seen else None,
     )

@@ -73,7 +73,7 @@ def more_words(rule: str, count: int) -> str:
 def _headline(report: Report, version: str, width: int) -> list[Line]:
     parts = [f"eaglecfg {version}", ", ".join(d.name for d in report.documents)]
     parts += [f"engine {', '.join(report.engines)}"] if report.engines else []
-    parts += [_count(len(report.deployments), "deployment")] if report.deployments else []
+    parts += [counted(len(report.deployments), "deployment")] if report.deployments else []
     return flowing(parts, width, "dim")
 
 
@@ -175,7 +175,7 @@ def _not_checked(report: Report, width: int) -> list[Line]:
         marked = f"{reason} — incomplete" if incomplete else reason
         out += wrapped(lead, visible(f"{marked} ({rules}{more})"), width, "    ")
     for deployment, count in waiting.items():
-        text = f"{_count(count, 'more check')} could not run without what is incomplete above"
+        text = f"{counted(count, 'more check')} could not run without what is incomplete above"
         out += wrapped(line("  ", Part(deployment or "", "bold"), ":"), text, width, "    ")
     return [*out, ()]
 
@@ -183,14 +183,14 @@ def _not_checked(report: Report, width: int) -> list[Line]:
 def _summary(report: Report, width: int) -> list[Line]:
     """Findings by severity, then checks by how they ended."""
     findings = [
-        _count(report.count(Severity.ERROR), "error"),
-        _count(report.count(Severity.WARNING), "warning"),
+        counted(report.count(Severity.ERROR), "error"),
+        counted(report.count(Severity.WARNING), "warning"),
         f"{report.count(Severity.INFO)} info",
         *(more_words(rule, count) for rule, count in report.more.items()),
-        f"{_count(report.files, 'file')}, {report.seconds:.2f} s",
+        f"{counted(report.files, 'file')}, {report.seconds:.2f} s",
     ]
     ends = [
-        f"{_count(report.checks, 'check')}: {report.passed} passed",
+        f"{counted(report.checks, 'check')}: {report.passed} passed",
         f"{report.failed} with findings",
         f"{report.undecided} not checked",
         f"{report.not_applicable} not applicable",
@@ -216,5 +216,6 @@ def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:
     return wrapped(line(Part(word, style), " "), f"{text} (exit {code})", width, "  ")
 
 
-def _count(number: int, noun: str) -> str:
+def counted(number: int, noun: str) -> str:
+    """``1 error``, ``2 errors``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

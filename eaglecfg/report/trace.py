@@ -8,9 +8,10 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any
 
-from eaglecfg.engines.datapath import Hop, Size, data_path
+from eaglecfg.engines.datapath import ONE_RANK, Hop, Size, data_path
 from eaglecfg.engines.wiring import wiring_of
 from eaglecfg.report.styled import Line, Part, Style, line, wrapped
+from eaglecfg.report.text import counted
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.runner import check_context
@@ -20,6 +21,11 @@ _SEEN: dict[bool | None, tuple[str, Style]] = {
     False: ("DIFFERS", "error"),
     None: ("not seen in a file", "dim"),
 }
+
+
+_UNDIVIDED: tuple[str, Style] = ("DOES NOT DIVIDE", "error")
+
+_SPREAD = {"partial": "of each rank its own partial sum"}
 
 
 def hops_of(context: Context) -> tuple[Hop, ...]:
@@ -32,7 +38,13 @@ def hops_of(context: Context) -> tuple[Hop, ...]:
     if wiring is None:
         return ()
     return data_path(
-        context.engine, context.target, context.draft, wiring, context.boundaries, context.resolution
+        context.engine,
+        context.target,
+        context.draft,
+        wiring,
+        context.boundaries,
+        context.resolution,
+        context.model.hardware.gpu if context.model.hardware is not None else None,
     )
 
 
@@ -56,8 +68,7 @@ def render(context: Context, width: int) -> list[Line]:
     """The path of one deployment as text."""
     assert context.deployment is not None
     engine = f"{context.engine.name} {context.engine.version}" if context.engine is not None else "no engine"
-    ranks = context.resolution.runs("attention.tp_size") if context.resolution is not None else None
-    head = f"{context.deployment.name}: the hidden states on {engine}, {_ranks(ranks)}"
+    head = f"{context.deployment.name}: the hidden states on {engine}, {_ranks(context)}"
     out = [line(Part(head, "bold")), ()]
     hops = hops_of(context)
     if not hops:
@@ -65,20 +76,25 @@ def render(context: Context, width: int) -> list[Line]:
     first = 1
     for _, alike in groupby(hops, key=lambda hop: (hop.spread, hop.why)):
         group = list(alike)
-        out += _group(group, first, len(str(len(hops))), width)
+        out += _group(group, first, len(str(len(hops))), width, hops[0].why == ONE_RANK)
         first += len(group)
     return [*out, *_verdict(context, hops, width)]
 
 
-def _group(hops: Sequence[Hop], first: int, digits: int, width: int) -> list[Line]:
-    """Neighbouring hops of one kind: a line or two each, then what holds for all of them."""
+def _group(hops: Sequence[Hop], first: int, digits: int, width: int, alone: bool) -> list[Line]:
+    """Neighbouring hops of one kind: a line or two each, then what holds for all of them.
+
+    ``alone``: there is one rank, so that nothing is to be said of what it holds.
+    """
     indent = " " * (digits + 3)
     names = max(len(hop.name) for hop in hops)
     out: list[Line] = []
     for number, hop in enumerate(hops, first):
-        word, style = _SEEN[hop.verified]
-        shapes = f"{_shape(hop.full)} → {_shape(hop.per_rank)} per rank, {hop.spread}"
-        mark = Part(f"   {word}" if hop.verified is not None else "", style)
+        word, style = _SEEN[hop.verified] if hop.divides else _UNDIVIDED
+        shapes = _shape(hop.full)
+        if not alone:
+            shapes += f" → {_shape(hop.per_rank)} per rank, {_SPREAD.get(hop.spread, hop.spread)}"
+        mark = Part(f"   {word}" if hop.verified is not None or not hop.divides else "", style)
         lead = Part(f" {number:>{digits}}  ", "dim")
         out.append(line(lead, Part(f"{hop.name:<{names}}", "bold"), "  ", shapes, mark))
         out += wrapped(line(indent[:-1]), hop.what, width, indent)
@@ -94,15 +110,24 @@ def _verdict(context: Context, hops: Sequence[Hop], width: int) -> list[Line]:
     captured = next((hop for hop in hops if hop.name.startswith("capture")), hops[0])
     report = check_context(context)
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
-    out = wrapped(line(Part("In short:", "bold")), f"a captured state is {captured.why}", width, "  ")
+    undivided = next((hop for hop in hops if not hop.divides), None)
+    short = undivided.why if undivided is not None else f"of a captured state, {captured.why}"
+    out = wrapped(line(Part("In short:", "bold")), short, width, "  ")
     if errors or warnings:
-        says = f"{errors} error(s) and {warnings} warning(s); `eaglecfg validate` shows them."
-        return [*out, *wrapped(line(Part("Findings:", "error" if errors else "warning")), says, width, "  ")]
+        says = (
+            f"{counted(errors, 'error')} and {counted(warnings, 'warning')}; `eaglecfg validate` shows them."
+        )
+        lead = line(Part("Findings:", "error" if errors else "warning"))
+        return [*wrapped(lead, says, width, "  "), *out]
     return out
 
 
-def _ranks(ranks: Any) -> str:
-    return "one rank" if ranks == 1 else f"{ranks} attention ranks" if ranks else "ranks not known"
+def _ranks(context: Context) -> str:
+    resolution = context.resolution
+    ranks: Any = resolution.runs("attention.tp_size") if resolution is not None else None
+    groups: Any = (resolution.runs("attention.dp_size") if resolution is not None else None) or 1
+    words = "one rank" if ranks == 1 else f"{ranks} attention ranks" if ranks else "ranks not known"
+    return words if groups == 1 else f"{groups} groups of data-parallel attention with {words} each"
 
 
 def _shape(shape: Sequence[Size]) -> str:

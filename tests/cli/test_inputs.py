@@ -183,7 +183,7 @@ def test_infos_are_brief_unless_asked_for_and_quiet_leaves_the_rest_out(
     assert "passed" not in quiet
 
 
-@pytest.mark.parametrize("command", ["validate -v", "rules", "explain EC221", "trace"])
+@pytest.mark.parametrize("command", ["validate -v", "rules", "explain EC221"])
 def test_columns_count_in_a_pipe_too(
     run_line: RunLine, good: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:

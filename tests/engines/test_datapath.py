@@ -26,17 +26,19 @@ def path(
     of: ModelConfig,
     by: ModelConfig,
     tensors: dict[str, tuple[int, ...]] | None = None,
+    gpu: str | None = None,
     **values: Any,
 ) -> dict[str, Hop]:
     known, found = facts(version), resolved(version, of, by, **values)
     wiring, boundaries = wiring_of(known, of, by), boundaries_of(known, of, by, found)
     assert wiring is not None
     assert boundaries is not None
-    hops = data_path(known, checkpoint(of), checkpoint(by, **(tensors or {})), wiring, boundaries, found)
+    draft_files = checkpoint(by, **(tensors or {}))
+    hops = data_path(known, checkpoint(of), draft_files, wiring, boundaries, found, gpu)
     return {hop.name: hop for hop in hops}
 
 
-def kimi(version: str, **values: Any) -> dict[str, Hop]:
+def kimi(version: str, gpu: str | None = None, **values: Any) -> dict[str, Hop]:
     of = target(KIMI, hidden_size=7168, num_hidden_layers=61, num_attention_heads=64, vocab_size=163840)
     by = draft(
         hidden_size=7168,
@@ -48,7 +50,7 @@ def kimi(version: str, **values: Any) -> dict[str, Hop]:
         draft_vocab_size=32000,
         eagle_config={IDS: [2, 30, 58]},
     )
-    return path(version, of, by, {"fc__weight": (7168, 21504)}, **{"tp_size": 8, **values})
+    return path(version, of, by, {"fc__weight": (7168, 21504)}, gpu, **{"tp_size": 8, **values})
 
 
 def test_a_captured_state_is_full_width_on_every_rank() -> None:
@@ -105,3 +107,56 @@ def test_groups_of_data_parallel_attention_hold_their_own_tokens() -> None:
 def test_gemma3_is_told_to_lose_the_residual() -> None:
     of = target("Gemma3ForCausalLM", num_hidden_layers=26)
     assert "without the residual" in path("0.5.23", of, draft())["capture at boundary 13"].why
+
+
+STATES = ("capture at boundary 31", "concatenation", "first draft layer, input")
+
+
+def test_where_the_file_decides_the_partial_sum_is_told_as_it_is() -> None:
+    fused = kimi("0.5.12", "H200")
+    assert {fused[name].spread for name in STATES} == {"partial"}
+    assert fused["capture at boundary 31"].why.startswith("here each rank captures its own partial sum")
+    assert "by default for KimiK25ForConditionalGeneration" in fused["capture at boundary 31"].why
+    assert "differs from rank to rank" in fused["draft fc"].why
+    off = kimi("0.5.12", "H200", enforce_disable_flashinfer_allreduce_fusion=True)
+    for whole in (kimi("0.5.12", "A100"), off, kimi("0.5.12", "H200", nnodes=2, tp_size=16)):
+        assert {whole[name].spread for name in STATES} == {"replicated"}
+        assert "partial sum" not in whole["capture at boundary 31"].why
+    assert "hardware.gpu would say" in kimi("0.5.12")["capture at boundary 31"].why
+
+
+def test_one_rank_is_not_spoken_of_as_every_rank() -> None:
+    for hop in kimi("0.5.14", tp_size=1).values():
+        assert "every rank" not in hop.why, hop
+        assert "each rank" not in hop.why, hop
+        assert hop.full == hop.per_rank
+
+
+def test_tokens_are_those_of_the_group_on_every_hop_of_data_parallel_attention() -> None:
+    hops = kimi("0.5.14", dp_size=8, enable_dp_attention=True)
+    sizes = {size for hop in hops.values() for size in (*hop.full, *hop.per_rank) if isinstance(size, str)}
+    assert sizes == {"tokens of the group"}
+    assert "8 groups of data-parallel attention is one rank" in hops["residual stream"].why
+
+
+def test_ranks_that_do_not_divide_verify_nothing() -> None:
+    tensors: dict[str, tuple[int, ...]] = {
+        "midlayer__self_attn__q_proj__weight": (512, 1024),
+        "midlayer__mlp__up_proj__weight": (1024, 512),
+    }
+    hops = path("0.5.14", target(), draft(), tensors, tp_size=3)
+    query = hops["first draft layer, q_proj"]
+    assert (query.divides, query.verified) == (False, None)
+    assert "do not divide by 3 ranks" in query.why
+    for hop in hops.values():
+        assert not (hop.verified and None in hop.per_rank), hop
+
+
+def test_a_line_of_another_version_says_so() -> None:
+    for version in ("0.5.12", "0.5.14", "0.5.18"):
+        lines = {
+            each.file for hop in kimi(version).values() for each in hop.evidence if "sglang" in each.file
+        }
+        assert lines
+        assert all(each.startswith("as in sglang ") or each == f"sglang {version}" for each in lines)
+        assert all(each != f"as in sglang {version}" for each in lines)

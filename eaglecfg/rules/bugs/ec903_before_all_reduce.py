@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from eaglecfg.engines.fusion import OFF, fusion_of
 from eaglecfg.rules.capture.ids import engine_label, engine_line, target_config
 from eaglecfg.rules.capture.reach import FOLLOWS, OUT_OF_REACH
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
-
-FUSING = re.compile(r"\bG?(H100|H200|H800|B100|B200|B300)\b", re.IGNORECASE)
-"""GPUs of compute capability 9.0 and 10.x, the only ones where the engine fuses all-reduce into the
-next norm."""
-
-SWITCH = "enable_flashinfer_allreduce_fusion"
-OFF = "enforce_disable_flashinfer_allreduce_fusion"
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -31,28 +24,24 @@ def check(context: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     name = target_config(context).architecture or ""
-    alone = (resolution.runs("nnodes") or 1) == 1
-    by_default = alone and name in context.engine.values.get("allreduce_fusion_auto", ())
-    asked = bool(resolution.runs(SWITCH))
-    if resolution.runs("enable_dp_attention") or resolution.runs(OFF) or not (asked or by_default):
-        return
-    if hardware is None or hardware.gpu is None:
+    gpu = hardware.gpu if hardware is not None else None
+    fusion = fusion_of(context.engine, name, resolution, gpu)
+    if fusion.runs is None:
         yield NotChecked("needs hardware.gpu: whether all-reduce is fused depends on it")
-        return
-    if FUSING.search(hardware.gpu) is None:
+    if not fusion.runs:
         return
     fixed = _first_whole(context, name)
     yield Finding(
         f"{engine_label(context)} takes the states of {name} before the all-reduce that completes them, "
-        f"because {'it was asked to fuse' if asked else 'by default it fuses'} all-reduce on "
-        f"{hardware.gpu} with {ranks} ranks",
+        f"because {'it was asked to fuse' if fusion.asked else 'by default it fuses'} all-reduce on "
+        f"{gpu} with {ranks} ranks",
         path=("engine", "version"),
         why="each rank then adds the residual to its own part of the last layer's sum, and the draft was "
         "trained on the whole; this was read in the code, not seen in a run",
         help=(f"run {context.engine.name} {fixed} or later, " if fixed else "")
         + f"{'or ' if fixed else ''}compare the accept length with server.{OFF}: true",
         evidence=(engine_line(context),),
-        values={"target_architecture": name, "tp_size": ranks, "gpu": hardware.gpu},
+        values={"target_architecture": name, "tp_size": ranks, "gpu": gpu},
     )
 
 
