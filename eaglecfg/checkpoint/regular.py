@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -95,6 +96,9 @@ def _absent(path: str, shown: str, error: OSError | ValueError) -> FileProblem:
 
 
 def _unreadable(shown: str, error: OSError) -> FileProblem:
+    if error.errno == errno.ELOOP:
+        message = f"{shown} is a symlink that leads back to itself"
+        return FileProblem("unreadable", shown, message, "put the real file there", True)
     reason = (error.strerror or type(error).__name__).lower()
     return FileProblem(
         "unreadable", shown, f"{shown} cannot be read: {reason}", "check its permissions", True

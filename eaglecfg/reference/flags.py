@@ -112,7 +112,9 @@ def _facts(arguments: Sequence[str]) -> EngineFacts:
     version = early.parse_known_args(list(arguments))[0].emulate_version
     facts = load_facts("sglang", version)
     if facts is None:
-        raise ReferenceFailure(f"--emulate-version takes a release of sglang, such as {DIALECT}, not {version}")
+        raise ReferenceFailure(
+            f"--emulate-version takes a release of sglang, such as {DIALECT}, not {version}"
+        )
     return facts
 
 

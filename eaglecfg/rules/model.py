@@ -85,7 +85,8 @@ class Finding:
     ``path`` is in document terms and names the YAML value to show; ``at_key`` shows the key instead;
     ``span`` overrides both. ``related`` are further YAML places with a note each. ``values`` are the named
     values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is its own.
-    ``more`` counts further findings of the kind that are not listed.
+    ``more`` counts further findings of the kind that are not listed. ``doubts`` are places (file, key) whose
+    value cannot be relied on: findings of other rules with evidence from there are dropped as consequences.
     """
 
     message: str
@@ -103,6 +104,7 @@ class Finding:
     fix: Fix | None = None
     incomplete: bool = False
     more: int = 0
+    doubts: tuple[tuple[str, str], ...] = ()
 
 
 @record

@@ -247,6 +247,9 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
         for rule, findings in found.values()
         if any((finding.severity or rule.severity) is not Severity.INFO for finding in findings)
     }
+    doubted = {
+        place: rule.id for rule, findings in found.values() for each in findings for place in each.doubts
+    }
     for rule, findings in found.values():
         cause = next((other for other in rule.follows if other in failed), None)
         if cause is not None:
@@ -254,6 +257,12 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             continue
         document = context.config.document
         for finding in findings:
+            shaky = next(
+                (doubted[e.file, e.key] for e in finding.evidence if (e.file, e.key) in doubted), rule.id
+            )
+            if shaky != rule.id:
+                tally.dropped.append(Dropped(rule, shaky, 1, name))
+                continue
             place = document.place(finding.path)
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity

@@ -41,7 +41,9 @@ def load_config(document: Document) -> LoadedConfig:
     defaults = _defaults(document, problems)
     deployments: list[LoadedDeployment] = []
     given = data.get("deployments")
-    if "deployments" in data and (not isinstance(given, dict) or not given):
+    # Keys that are no text were left out of the data, and a rule about the text names them.
+    emptied = given == {} and any(problem.path[:1] == ("deployments",) for problem in document.problems)
+    if "deployments" in data and (not isinstance(given, dict) or not given) and not emptied:
         got = "an empty mapping" if given == {} else shown_value(given, document.places[("deployments",)])
         message = f"deployments takes a mapping from names to deployments, not {got}"
         help = "write deployments: {chat: {target: {checkpoint: ...}}}"

@@ -150,7 +150,10 @@ def _unknown_key(model: type[BaseModel], path: KeyPath, spelled: str) -> tuple[s
     inner = found.model if found is not None else model
     known = list(fields_of(inner)) if inner is not None else []
     message = f'{show_path(block) or "the file"} has no key "{spelled[:_SHOWN]}"'
-    name = spelled.lstrip("-").replace("-", "_")
+    foreign = _foreign_letter(spelled, known)
+    if foreign:
+        return message, foreign
+    name = spelled.lstrip("-").replace("-", "_").lower()
     # A key of a neighbouring block, or of a block inside this one.
     for owner, kind in fields_of(model).items():
         if kind.model is not None and not kind.named and owner not in block and name in fields_of(kind.model):
@@ -164,6 +167,24 @@ def _unknown_key(model: type[BaseModel], path: KeyPath, spelled: str) -> tuple[s
         prefix = "speculative_" if block[0] == "speculative" else ""
         return message, f"flags of the engine that have no key here go under server:, as {prefix}{name}"
     return message, f"known keys are {', '.join(known)}"
+
+
+def _foreign_letter(spelled: str, known: Iterable[str]) -> str:
+    """The letter that only looks like one of ours, or cannot be seen at all; empty where there is none."""
+    strange = next((letter for letter in spelled if not letter.isascii()), None)
+    if strange is None:
+        return ""
+    import unicodedata  # only on the way to a finding
+
+    plain = "".join(letter for letter in spelled if letter.isascii())
+    meant = nearest(plain, known, 0.8)
+    if meant is None:
+        return ""
+    seen = (
+        f'"{strange}"' if strange.isprintable() and not strange.isspace() else "a letter that cannot be seen"
+    )
+    name = unicodedata.name(strange, "no letter of ours")
+    return f"{seen} in it is U+{ord(strange):04X} {name}; type {meant} anew"
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

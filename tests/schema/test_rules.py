@@ -122,7 +122,7 @@ def test_an_offset_without_ids_is_not_what_the_engine_does(tmp_path: Path) -> No
     [
         ({"version": 1, "boundaries": []}, "at least one is captured"),
         ({"version": 1, "boundaries": [-1, 3]}, "count from 0"),
-        ({"version": 1}, "needs the key boundaries"),
+        ({"version": 1}, "it lacks boundaries"),
     ],
 )
 def test_a_training_record_that_cannot_be_right(record: Example, words: str, tmp_path: Path) -> None:

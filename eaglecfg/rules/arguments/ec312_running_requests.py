@@ -33,5 +33,6 @@ RULE = Rule(
     today=Today.REWRITTEN,
     check=check,
     needs=(Need.ENGINE,),
+    follows=("EC301",),
     research=("ARG-10",),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.record import replace
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import SIDE_FILES, checkpoints, finding, of_kinds
 from eaglecfg.rules.model import Item, Rule, Severity, Today
@@ -17,7 +18,8 @@ def check(context: Context) -> Iterator[Item]:
         twice = [p for p in of_kinds(facts, "duplicate-key") if not p.file.endswith(SIDE_FILES)]
         if twice:
             why = "engines take the last value without a word; whoever edited the first sees no effect"
-            yield finding(context, side, twice, why=why, today=Today.SILENT)
+            doubts = tuple((problem.file, problem.key) for problem in twice)
+            yield replace(finding(context, side, twice, why=why, today=Today.SILENT), doubts=doubts)
         again = [p for p in of_kinds(facts, "repeated-key") if not p.file.endswith(SIDE_FILES)]
         if again:
             why = "an edit of one of them will have no effect"

@@ -13,10 +13,11 @@ Side = Literal["target", "draft"]
 SHOWN = 3
 """Files that one finding shows; the others are counted."""
 
+TRAINING = "eaglecfg-training.json"
 SIDE_FILES = (
     "generation_config.json",
     "tokenizer_config.json",
-    "eaglecfg-training.json",
+    TRAINING,
     "hf_quant_config.json",
 )
 
@@ -37,6 +38,16 @@ def weighted(context: Context) -> Iterator[tuple[Side, CheckpointFacts]]:
             load_format = context.argument("speculative_draft_load_format") or load_format
         if load_format != "dummy":
             yield side, facts
+
+
+def unreadable_record(problem: FileProblem) -> bool:
+    """Whether ``problem`` keeps the training record from being read at all."""
+    return problem.kind == "side-file-malformed" and problem.file.endswith(TRAINING)
+
+
+def weights_unread(facts: CheckpointFacts) -> bool:
+    """Whether tensors may stand in files that could not be read, so that a missing one proves nothing."""
+    return any(problem.incomplete and not problem.file.endswith(SIDE_FILES) for problem in facts.problems)
 
 
 def of_kinds(facts: CheckpointFacts, *kinds: str) -> list[FileProblem]:

@@ -28,10 +28,19 @@ def check(ctx: Context) -> Iterator[Item]:
     if wanted <= have:
         return
     used = {name: n for name, n in parts.items() if n != 1} or {"tp_size": shared.tensor}
+    if hardware.count < 1:
+        yield Finding(
+            f"hardware.count must be at least 1, but is {hardware.count}",
+            path=ctx.where("hardware", "count"),
+            why="it is the number of GPUs on each host, and something has to run the ranks",
+            help=f"write the number of GPUs, {wanted} or more, or leave count out",
+            values={"needed": wanted, "available": have},
+        )
+        return
     product = " × ".join(f"{name} {n}" for name, n in used.items())
     machine = f"{hosts} × {hardware.count}" if hosts > 1 else str(hardware.count)
     yield Finding(
-        f"{product} needs {wanted} GPUs, but the hardware block gives {have}",
+        f"{product} needs {wanted} GPU{'s' * (wanted != 1)}, but the hardware block gives {have}",
         path=ctx.where("parallel", "tp_size"),
         why="SGLang stops while it places its ranks (there is no such device)",
         help=f"lower {' or '.join(used)} until the product is at most {have}, or correct hardware.count"

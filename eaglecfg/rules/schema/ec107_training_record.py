@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.files.problems import unreadable_record
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.schema.training import TrainingRecord
 
 _VERSION = 1
 """The version of the record that is understood."""
 
 
+_HELP = 'write {"version": 1, "boundaries": [...]}, or remove the file and declare capture.trained_boundaries'
+
+
 def check(context: Context) -> Iterator[Item]:
     """Look at eaglecfg-training.json, and compare it with ``capture.trained_boundaries``."""
+    broken = _unreadable(context)
+    if broken is not None:
+        yield broken
+        return
     if context.draft is None or context.draft.training is None:
         yield NotApplicable()
         return
@@ -20,11 +29,11 @@ def check(context: Context) -> Iterator[Item]:
     record, declared = context.training, context.model.capture.trained_boundaries
     if record is None:
         yield Finding(
-            f"{file} is not a training record: {context.training_problem}",
+            f"{file} is not a training record: {_problem(context)}",
             path=context.where("draft", "checkpoint"),
             why="nothing else tells which boundaries the draft was trained on",
-            help='write {"version": 1, "boundaries": [...]}, or declare capture.trained_boundaries instead',
-            evidence=(Evidence(file, context.training_problem.partition(":")[0], "not as expected"),),
+            help=_HELP,
+            evidence=(Evidence(file, "keys", ", ".join(map(str, context.draft.training)) or "none"),),
         )
         return
     found = _listed(record.boundaries)
@@ -53,6 +62,39 @@ def check(context: Context) -> Iterator[Item]:
             evidence=(Evidence(file, "boundaries", found, "recorded by the trainer"),),
             values={"declared": list(declared), "recorded": list(record.boundaries)},
         )
+
+
+def _unreadable(context: Context) -> Finding | None:
+    """The record where it is no JSON at all, so that not even its keys are known."""
+    problems = context.draft.problems if context.draft is not None and context.speculates else ()
+    found = next(filter(unreadable_record, problems), None)
+    if found is None:
+        return None
+    return Finding(
+        found.message,
+        path=context.where("draft", "checkpoint"),
+        why="nothing else tells which boundaries the draft was trained on",
+        help=_HELP,
+        evidence=(Evidence(found.file, found.key, "not JSON"),),
+    )
+
+
+def _problem(context: Context) -> str:
+    """What is wrong with the record; of a key that it lacks also what it has instead."""
+    assert context.draft is not None
+    keys = list(map(str, context.draft.training or ()))
+    lacking = [key for key in ("version", "boundaries") if key not in keys]
+    if not lacking:
+        return context.training_problem
+    from difflib import get_close_matches  # only on the way to a finding
+
+    unknown = [key for key in keys if key not in TrainingRecord.model_fields]
+    near = get_close_matches(lacking[-1], [key.removeprefix("trained_") for key in unknown], n=1, cutoff=0.7)
+    meant = next((key for key in unknown if near and key.removeprefix("trained_") == near[0]), None)
+    has = f"it has {', '.join(keys)}" if keys else "it is empty"
+    return f"it lacks {' and '.join(lacking)} ({has})" + (
+        f"; {meant} should be {lacking[-1]}" if meant is not None else ""
+    )
 
 
 def _listed(boundaries: list[int] | tuple[int, ...]) -> str:

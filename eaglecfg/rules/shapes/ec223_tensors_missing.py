@@ -9,6 +9,7 @@ from eaglecfg.engines.reading import read_request
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, missing_tensor
+from eaglecfg.rules.files.problems import weights_unread
 from eaglecfg.rules.model import (
     Evidence,
     Finding,
@@ -32,7 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if built is None:
         yield NotApplicable()
         return
-    if any(problem.incomplete for problem in ctx.draft.problems):
+    if weights_unread(ctx.draft):
         yield NotChecked("some of the draft's weight files could not be read")
         return
     held, idle = blocks(ctx), _fusion_idle(ctx)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.files.problems import weights_unread
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.vocabulary.facts import draft_has, draft_vocabulary
 
 
@@ -19,6 +20,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if draft_has(ctx, "d2t"):
         return
     assert ctx.draft is not None
+    if weights_unread(ctx.draft):
+        yield NotChecked("some of the draft's weight files could not be read")
+        return
     assert ctx.draft.config is not None
     assert ctx.target is not None
     assert ctx.target.config is not None

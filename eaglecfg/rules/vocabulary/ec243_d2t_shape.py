@@ -23,6 +23,15 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if tensor.shape == (vocabulary.rows,):
         return
+    head = draft_tensor(ctx, "lm_head.weight")
+    if (
+        not vocabulary.borrowed
+        and not vocabulary.tied
+        and head is not None
+        and tensor.shape == head.shape[:1]
+    ):
+        yield NotApplicable()  # map and head agree; the rule about the head says that the config does not
+        return
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     found = tensor.shape[0] if len(tensor.shape) == 1 else list(tensor.shape)

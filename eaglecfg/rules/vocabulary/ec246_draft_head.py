@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
+from eaglecfg.rules.files.problems import weights_unread
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.shapes.tensors import width_is_misstated
 from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocabulary
@@ -23,6 +24,9 @@ def check(ctx: Context) -> Iterator[Item]:
     rows, head = vocabulary.rows, draft_tensor(ctx, "lm_head.weight")
     declared = config_line(config, "draft_vocab_size", "rows of the head that SGLang builds")
     if not draft_has(ctx, "lm_head.weight"):
+        if weights_unread(ctx.draft):
+            yield NotChecked("some of the draft's weight files could not be read")
+            return
         # Packed heads have other names; their loading is the quantisation rules' matter.
         if any(".".join(name.split(".")[-2:-1]) == "lm_head" for name in ctx.draft.names or ()):
             yield NotChecked("the draft's lm_head is not stored as a plain weight")
