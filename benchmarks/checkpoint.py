@@ -76,6 +76,8 @@ deployments:
     server: {max_running_requests: 48}
 """
 MANY = 200
+MANY_SECONDS = 2.0
+"""For all of them: the second of a single one, and 5 ms each for the rules."""
 ONE_OF_MANY = """\
   d{number}:
     target: {{checkpoint: target}}
@@ -158,7 +160,8 @@ def report(folder: Path, repeats: int) -> int:
         seconds = [one.seconds for one in all_runs]
         verdict = "" if middle.code == 0 else f"exit {middle.code}"
         if label.startswith("eaglecfg"):
-            good = middle.seconds <= BAR_SECONDS and peak <= BAR_MIB and middle.code == 0
+            bar = MANY_SECONDS if str(MANY) in label else BAR_SECONDS
+            good = middle.seconds <= bar and peak <= BAR_MIB and middle.code == 0
             held = held and good
             verdict = "ok" if good else f"MISSED (exit {middle.code})"
         times = [f"{value:.2f}" for value in (middle.seconds, min(seconds), max(seconds), middle.cpu)]
@@ -166,7 +169,8 @@ def report(folder: Path, repeats: int) -> int:
         if middle.code != 0:
             print(middle.output)
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(table(rows), f"\nbars: {BAR_SECONDS:.0f} s and {BAR_MIB} MiB; load of the machine {load}", sep="\n")
+    bars = f"{BAR_SECONDS:.0f} s ({MANY_SECONDS:.0f} s for {MANY} deployments) and {BAR_MIB} MiB"
+    print(table(rows), f"\nbars: {bars}; load of the machine {load}", sep="\n")
     return 0 if held else 1
 
 
