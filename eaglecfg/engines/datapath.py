@@ -74,6 +74,11 @@ class _Deployment:
         return "tokens" if self.groups == 1 else "tokens of the group"
 
     @property
+    def whole(self) -> str:
+        """What is to be said where nothing is split."""
+        return ONE_RANK if self.groups == 1 else "each rank holds all of it"
+
+    @property
     def partial(self) -> bool:
         """Whether each rank captures its own part of a sum."""
         return self.boundaries.deferred and self.groups == 1 and self.fusion.runs is True
@@ -284,7 +289,7 @@ def _draft_side(here: _Deployment) -> Iterator[Hop]:
 
 def _input_why(here: _Deployment) -> str:
     if here.draft_ranks == 1:
-        return ONE_RANK
+        return here.whole
     state = "the state differs from rank to rank" if here.partial else "the state is whole already"
     return f"embedding rows are looked up in shards and summed over the ranks, {state}"
 
@@ -299,7 +304,7 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
         whole = name.split(".")[-2] in ("q_a_proj", "kv_a_proj_with_mqa")
         spread: Spread = "replicated" if whole or ranks == 1 else "sharded"
         why = (
-            ONE_RANK
+            here.whole
             if ranks == 1
             else "low-rank projection, which every rank holds whole"
             if whole
@@ -376,7 +381,7 @@ def _vocabulary(here: _Deployment) -> Iterator[Hop]:
         (rows, wiring.hidden),
         (_padded(rows, ranks), wiring.hidden),
         "replicated" if ranks == 1 else "gathered",
-        ONE_RANK
+        here.whole
         if ranks == 1
         else "split by rows of the vocabulary, padded to a multiple of 64; every rank gets all scores",
         (*seen, here.line("logits")),
@@ -390,7 +395,7 @@ def _vocabulary(here: _Deployment) -> Iterator[Hop]:
         (rows,),
         (rows,),
         "replicated",
-        ONE_RANK if ranks == 1 else "every rank holds the whole map",
+        here.whole if ranks == 1 else "every rank holds the whole map",
         seen,
         verified if wiring.needs_map or seen else None,
     )

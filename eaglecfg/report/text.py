@@ -197,7 +197,7 @@ def _summary(report: Report, width: int) -> list[Line]:
     ]
     if report.dropped:
         causes = ", ".join(dict.fromkeys(each.because for each in report.dropped))
-        ends.append(f"{len(report.dropped)} left out as consequences of {causes}")
+        ends.append(f"{report.left_out} left out as consequences of {causes}")
     if report.suppressed:
         ends.append(f"{report.suppressed} suppressed")
     return [*flowing(findings, width), *flowing(ends, width)]

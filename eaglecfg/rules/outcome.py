@@ -103,9 +103,15 @@ class Report:
     @property
     def undecided(self) -> int:
         """Checks that could not decide, and found nothing else."""
-        found = {(each.rule.id, each.document.name, each.deployment) for each in self.findings}
+        told = {(each.rule.id, each.deployment) for each in (*self.findings, *self.dropped)}
         skipped = {(each.rule.id, each.document.name, each.deployment) for each in self.not_checked}
-        return len(skipped - found)
+        return sum((rule, deployment) not in told for rule, _, deployment in skipped)
+
+    @property
+    def left_out(self) -> int:
+        """Checks of whose findings none is left: all were consequences."""
+        found = {(each.rule.id, each.deployment) for each in self.findings}
+        return len({(each.rule.id, each.deployment) for each in self.dropped} - found)
 
     def count(self, severity: Severity) -> int:
         """Findings of exactly this severity."""

@@ -78,5 +78,23 @@ def test_the_ends_of_checks_add_up_to_the_checks(tmp_path: Path) -> None:
     config = {"deployments": {"alone": alone}, "nonsense": 1}
     report = report_of(tmp_path, {"config": config, "draft": {"config": {"target_hidden_size": 640}}})
     assert report.dropped
-    ends = (report.passed, report.failed, report.undecided, report.not_applicable, len(report.dropped))
+    ends = (report.passed, report.failed, report.undecided, report.not_applicable, report.left_out)
     assert sum(ends) == report.checks
+
+
+def test_what_rests_on_a_key_given_twice_follows_from_that(tmp_path: Path) -> None:
+    path = materialize({}, tmp_path)
+    config = tmp_path / "draft" / "config.json"
+    text = config.read_text().replace('"hidden_size": 256', '"hidden_size": 256, "hidden_size": 128')
+    config.write_text(text)
+    report = validate([read_document(path, shown=path.name)])
+    assert {found.rule.id for found in report.findings if found.severity is Severity.ERROR} == {"EC802"}
+    assert "EC802" in {each.because for each in report.dropped}
+
+
+def test_a_missing_shard_leaves_missing_tensors_open(tmp_path: Path) -> None:
+    path = materialize({"draft": {"shards": 3}}, tmp_path)
+    for shard in list((tmp_path / "draft").glob("*.safetensors"))[:2]:
+        shard.unlink()
+    report = validate([read_document(path, shown=path.name)])
+    assert {found.rule.id for found in report.findings if found.severity is Severity.ERROR} == {"EC803"}
