@@ -25,7 +25,7 @@ _SEEN: dict[bool | None, tuple[str, Style]] = {
 
 _UNDIVIDED: tuple[str, Style] = ("DOES NOT DIVIDE", "error")
 
-_SPREAD = {"partial": "of each rank its own partial sum"}
+_SPREAD = {"partial": "a partial sum of its own"}
 
 
 def hops_of(context: Context) -> tuple[Hop, ...]:
@@ -111,7 +111,11 @@ def _verdict(context: Context, hops: Sequence[Hop], width: int) -> list[Line]:
     report = check_context(context)
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
     undivided = next((hop for hop in hops if not hop.divides), None)
-    short = undivided.why if undivided is not None else f"of a captured state, {captured.why}"
+    short = f"of a captured state, {captured.why}"
+    if undivided is not None:
+        short = undivided.why
+    elif captured.spread == "partial":
+        short = f"a captured state differs from rank to rank: {captured.why}"
     out = wrapped(line(Part("In short:", "bold")), short, width, "  ")
     if errors or warnings:
         says = (

@@ -103,7 +103,8 @@ class Report:
     @property
     def undecided(self) -> int:
         """Checks that could not decide, and found nothing else."""
-        told = {(each.rule.id, each.deployment) for each in (*self.findings, *self.dropped)}
+        told = {(each.rule.id, each.deployment) for each in self.findings}
+        told |= {(each.rule.id, each.deployment) for each in self.dropped}
         skipped = {(each.rule.id, each.document.name, each.deployment) for each in self.not_checked}
         return sum((rule, deployment) not in told for rule, _, deployment in skipped)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.registry import ALL_RULES
 
 from .conftest import RunLine
@@ -203,3 +204,31 @@ def test_colours_that_are_asked_for_by_flag_beat_the_environment(
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("FORCE_COLOR", "0")
     assert "\x1b[" not in run_line("validate")[1]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "says"),
+    [
+        (
+            "H200",
+            "In short: a captured state differs from rank to rank: here each rank captures its own partial",
+        ),
+        ("A100", "In short: of a captured state, full width on every rank"),
+    ],
+)
+def test_trace_ends_with_what_the_file_decides(
+    run_line: RunLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: str, says: str
+) -> None:
+    example = {
+        "title": "fused",
+        "engine": "0.5.12",
+        "deployment": {"parallel": {"tp_size": 2}, "hardware": {"gpu": gpu, "count": 2}},
+        "target": {"config": {"architectures": ["DeepseekV3ForCausalLM"]}},
+    }
+    materialize(example, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = run_line("trace")
+    assert code == 0
+    assert says in " ".join(out[out.index("In short") :].split())
+    assert ("a partial sum of its own" in out) == (gpu == "H200")
+    assert "error(s)" not in out
