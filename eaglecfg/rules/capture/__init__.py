@@ -23,6 +23,7 @@ from eaglecfg.rules.capture import (
     ec218_default_boundaries,
     ec219_fixed_state_count,
     ec220_trained_impossible,
+    ec236_block_key,
 )
 from eaglecfg.rules.model import Rule
 
@@ -47,4 +48,5 @@ RULES: tuple[Rule, ...] = (
     ec218_default_boundaries.RULE,
     ec219_fixed_state_count.RULE,
     ec220_trained_impossible.RULE,
+    ec236_block_key.RULE,
 )

@@ -79,6 +79,8 @@ RULE = Rule(
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
     follows=(
+        "EC105",
+        "EC236",
         "EC202",
         "EC203",
         "EC213",

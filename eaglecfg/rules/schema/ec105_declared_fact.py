@@ -35,6 +35,10 @@ def check(context: Context) -> Iterator[Item]:
     for path, declared, facts in _declared(context):
         any_declared = True
         found = _found(path, facts)
+        if found is None and path == ("capture", "layer_ids") and _reads_none(context):
+            failed = True
+            yield _no_ids(context, declared)
+            continue
         if found is None:
             unseen.append(show_path(path))
             continue
@@ -57,6 +61,36 @@ def check(context: Context) -> Iterator[Item]:
     elif unseen and not failed:
         # Where a whole checkpoint is missing a rule about files says so, and that the check is incomplete.
         yield NotChecked(f"the files do not tell {', '.join(unseen)}")
+
+
+def _reads_none(context: Context) -> bool:
+    """Whether config.json was read and neither it nor an override lists ids, in whatever form."""
+    config = context.draft.config if context.draft is not None else None
+    block = config.raw.get("eagle_config") if config is not None else None
+    if config is None or _IDS in config.raw or (isinstance(block, dict) and _IDS in block):
+        return False
+    return (block is None or isinstance(block, dict)) and "eagle_config" not in str(
+        context.argument("json_model_override_args")
+    )
+
+
+def _no_ids(context: Context, declared: list[int]) -> Finding:
+    assert context.draft is not None
+    assert context.draft.config is not None
+    file, found = context.draft.config.file, context.boundaries
+    default = "its default boundaries"
+    if found is not None and found.ids is None and found.captured:
+        default += f" {shown(list(found.captured))}"
+    return Finding(
+        f"capture.layer_ids is declared as {shown(declared)}, but {file} lists no ids, and the engine "
+        f"captures {default}",
+        path=context.where("capture", "layer_ids"),
+        why="what is declared here is not handed to the engine: it reads ids from the draft's config alone",
+        help=f'write "eagle_config": {{"{_IDS}": {shown(declared)}}} into {file} if the draft was trained '
+        "so, or remove capture.layer_ids",
+        evidence=(Evidence(file, f"eagle_config.{_IDS}", "absent"),),
+        values={"declared": declared, "file": None},
+    )
 
 
 def _declared(context: Context) -> Iterator[tuple[KeyPath, Any, CheckpointFacts | None]]:
