@@ -89,7 +89,7 @@ def _grow(tree: ast.Module, found: dict[str, Any]) -> None:
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
             name = ast.unparse(node.func.value)
             if name in grown and isinstance(node.args[0], ast.Constant):
-                grown[name].add(node.args[0].value)
+                grown[name].add(str(node.args[0].value))
     found.update({name: sorted(map(str, names)) for name, names in grown.items()})
 
 

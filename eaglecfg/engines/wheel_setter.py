@@ -185,8 +185,10 @@ def setter_of(modules: Mapping[str, Module], fact: CaptureFact) -> Run:
             outside(outer, None if ids is None else list(ids))
         except IndexError:
             return "crash"
-        except (AttributeError, TypeError, NameError, ValueError) as error:
-            raise Refused(f"the setter of {name} needs more than a stub has: {error}") from error
+        except AttributeError as error:
+            raise Refused(f"its setter needs {error.name} of a model that is built elsewhere") from error
+        except (TypeError, NameError, ValueError) as error:
+            raise Refused(f"its setter fails on a stand-in model: {error}") from error
         return str(sorted(inner.layers_to_capture))
 
     return run

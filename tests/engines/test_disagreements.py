@@ -8,6 +8,7 @@ from eaglecfg.engines.disagreements import Comparison, compare
 from eaglecfg.engines.wheel_open import opened
 from eaglecfg.engines.wheel_values import wheel_version
 from eaglecfg.errors import UsageError
+from eaglecfg.record import replace
 
 from .wheels import FILES, wheel_facts, write_wheel, zip_wheel
 
@@ -148,3 +149,17 @@ def test_a_wheel_of_too_much_text_is_refused_before_it_is_unpacked(
     file = zip_wheel(tmp_path / "sglang.whl")
     with pytest.raises(UsageError, match="more than any wheel"), opened(file):
         pass
+
+
+def test_a_setter_that_cannot_run_alone_is_never_taken_for_agreement(tmp_path: Path) -> None:
+    handed_on = "return self.model.built_elsewhere.set_eagle3_layers_to_capture(layer_ids)\n        self."
+    change = ("self.capture_aux_hidden_states", handed_on + "capture_aux_hidden_states")
+    package = write_wheel(tmp_path, change=change)
+    (found,) = compare(wheel_facts(), package).disagreements
+    assert (found.topic, found.hint) == ("id rules", "read the setter by hand")
+    assert "built_elsewhere of a model that is built elsewhere" in found.found
+    facts = wheel_facts()
+    inferred = {name: replace(fact, inferred=True) for name, fact in facts.captures.items()}
+    admitted = compare(replace(facts, captures=inferred), package)
+    assert admitted.disagreements == []
+    assert [line.partition(":")[0] for line in admitted.unread] == ["WolfForCausalLM"]
