@@ -49,7 +49,7 @@ OTHER_COMMANDS = (
     "eaglecfg.tune",
 )
 MOST_OF_OTHERS = 310
-"""Modules of Python, PyYAML, click and pydantic. There were 258 on Python 3.11; others split theirs otherwise."""
+"""Modules of Python, PyYAML, click and pydantic; there were 258 on Python 3.11, others split otherwise."""
 
 MOST_OF_OURS = 80
 """Modules of our own beside the rules. There were 70."""
