@@ -55,7 +55,7 @@ def read_checkpoint(
     What is no folder here and can be a hub id, at ``revision`` where that is given, is looked for in the
     local hub cache, or asked of the hub, as the answer of ``hub`` says; without it no such one is read.
     """
-    shown = legible(spelled.rstrip("/") or spelled)
+    shown = legible(spelled.rstrip("/") or ("/." if spelled else ""))
     folder = os.path.join(base, spelled)  # noqa: PTH118 - a Path drops what the user spelled, such as a final /
     absent = _folder_problem(folder, spelled, shown)
     if absent is None:

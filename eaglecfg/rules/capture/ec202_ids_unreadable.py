@@ -41,7 +41,7 @@ def _finding(context: Context, message: str, line: Evidence) -> Finding:
     found = context.boundaries
     default = f" and captures its default boundaries {spelled(found.captured)}" if found is not None else ""
     return Finding(
-        f"{context.model.draft.checkpoint if context.model.draft else 'the draft'}/config.json: {message}",
+        f"{draft_config(context).file}: {message}",
         path=ids_path(context),
         why=f"{engine_label(context)} drops what it cannot read without a message{default}; draft classes "
         "that read the same block stop while loading",

@@ -69,7 +69,7 @@ def check(context: Context) -> Iterator[Item]:
             engine_line(context),
         ),
         values={"fc_input_width": fc.shape[1], "captured_states": captured, "target_hidden_size": width},
-        arithmetic=(f"{fc.shape[1]} ÷ {width} = {holds} states, captured {captured}",),
+        arithmetic=(f"{fc.shape[1]} ÷ {width} = {counted(holds, 'state')}, captured {captured}",),
     )
 
 

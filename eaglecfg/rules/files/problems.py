@@ -72,6 +72,13 @@ def findings(
         yield NotApplicable()
 
 
+def _state(kind: str) -> str:
+    """A kind of problem as the state that the file is in."""
+    if kind.startswith("missing"):
+        return "absent"
+    return "malformed" if kind.endswith("malformed") else kind.replace("-", " ")
+
+
 def finding(
     context: Context,
     side: Side,
@@ -85,7 +92,7 @@ def finding(
     first, more = problems[0], len(problems) - 1
     others = f" (and {more:,} more such file{'s' * (more > 1)})" if more else ""
     evidence = [
-        Evidence(problem.file, problem.key or "file", problem.text or problem.kind.replace("-", " "))
+        Evidence(problem.file, problem.key or "file", problem.text or _state(problem.kind))
         for problem in problems[:SHOWN]
     ]
     return Finding(

@@ -22,6 +22,7 @@ from eaglecfg.rules.numerics import (
     ec266_draft_quantization,
     ec267_rope_type,
     ec268_undeclared_quantization,
+    ec269_plain_weights_declared_packed,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -43,4 +44,5 @@ RULES: tuple[Rule, ...] = (
     ec266_draft_quantization.RULE,
     ec267_rope_type.RULE,
     ec268_undeclared_quantization.RULE,
+    ec269_plain_weights_declared_packed.RULE,
 )
