@@ -48,7 +48,7 @@ def check(context: Context) -> Iterator[Item]:
 def _no_number(name: str, version: str) -> Finding:
     known = known_versions(name)
     return Finding(
-        f"engine.version must be a release of {name}, such as {known[-1]}, but is {version or 'empty'}",
+        f"engine.version must be a release of {name}, such as {known[-1]}, but is {version.strip() or 'empty'}",
         path=("engine", "version"),
         severity=Severity.ERROR,
         today=Today.NOTHING,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eaglecfg.rules.capture.ids import depth_line, layers, spelled, target_config
+from eaglecfg.rules.capture.ids import counted, depth_line, layers, spelled, target_config
+from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
@@ -45,7 +46,7 @@ def _wrong(trained: Sequence[int], n: int | None) -> str:
         return f"{negative} is below 0"
     beyond = next((each for each in trained if n is not None and each > n), None)
     if beyond is not None:
-        return f"{beyond} lies behind the last of the target's {n} layers"
+        return f"{beyond} lies behind the last of the target's {counted(n or 0, 'layer')}"
     twice = next((each for each in trained if trained.count(each) > 1), None)
     return f"{twice} stands there twice" if twice is not None else ""
 
@@ -56,5 +57,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.NOTHING,
     check=check,
-    follows=("EC107",),
+    follows=("EC107", "EC262", *UNLOADABLE),
 )
