@@ -98,3 +98,20 @@ def test_a_missing_shard_leaves_missing_tensors_open(tmp_path: Path) -> None:
         shard.unlink()
     report = validate([read_document(path, shown=path.name)])
     assert {found.rule.id for found in report.findings if found.severity is Severity.ERROR} == {"EC803"}
+
+
+def test_a_broken_training_record_says_nothing_about_the_weights(tmp_path: Path) -> None:
+    path = materialize({"files": {"draft/eaglecfg-training.json": "{"}}, tmp_path)
+    report = validate([read_document(path, shown=path.name)])
+    assert {found.rule.id for found in report.findings if found.severity is Severity.ERROR} == {"EC107"}
+    assert "EC223" not in {skipped.rule.id for skipped in report.not_checked}
+    assert report.exit_code() == 1
+
+
+def test_an_engine_version_that_is_no_number_leaves_the_engine_unchecked(tmp_path: Path) -> None:
+    path = materialize({"engine": "latest"}, tmp_path)
+    report = validate([read_document(path, shown=path.name)])
+    assert [found.rule.id for found in report.findings if found.severity is Severity.ERROR] == ["EC509"]
+    assert "EC201" in {skipped.rule.id for skipped in report.not_checked}
+    alone = validate([read_document(path, shown=path.name)], ignore=["EC509"])
+    assert alone.findings == ()

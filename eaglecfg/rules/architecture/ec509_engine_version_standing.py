@@ -46,9 +46,9 @@ def check(context: Context) -> Iterator[Item]:
 
 
 def _no_number(name: str, version: str) -> Finding:
-    known = known_versions(name)
+    known, given = known_versions(name), version.strip() or "empty"
     return Finding(
-        f"engine.version must be a release of {name}, such as {known[-1]}, but is {version.strip() or 'empty'}",
+        f"engine.version must be a release of {name}, such as {known[-1]}, but is {given}",
         path=("engine", "version"),
         severity=Severity.ERROR,
         today=Today.NOTHING,

@@ -18,6 +18,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     experts, tensor = ctx.argument("ep_size"), ctx.model.parallel.tp_size
     given = any(ctx.argument(name) not in (None, False, "none", 1) for name in REWRITES)
+    given = given or any("context_parallel" in name for name in ctx.arguments or ())
     if not isinstance(experts, int) or isinstance(experts, bool) or given or tensor < 1:
         yield NotApplicable()
         return
