@@ -203,9 +203,11 @@ def _capture_why(here: _Deployment) -> str:
         ]
     elif here.ranks == 1:
         owner = "the one rank" if here.groups == 1 else "each rank"
-        parts = [f"{owner} holds the full width: nothing about it is sharded"]
+        parts = [f"a captured state is full width on {owner}: nothing about it is sharded"]
     else:
-        parts = ["full width on every rank: the stream is captured whole, nothing about it is sharded"]
+        parts = [
+            "a captured state is full width on every rank: the stream is captured whole, nothing is sharded"
+        ]
         if here.boundaries.deferred and here.groups == 1 and here.fusion.runs is None:
             on = "as asked" if here.fusion.asked else "by default for this class"
             parts.append(

@@ -111,7 +111,7 @@ def _verdict(context: Context, hops: Sequence[Hop], width: int) -> list[Line]:
     report = check_context(context)
     errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
     undivided = next((hop for hop in hops if not hop.divides), None)
-    short = f"of a captured state, {captured.why}"
+    short = captured.why
     if undivided is not None:
         short = undivided.why
     elif captured.spread == "partial":
