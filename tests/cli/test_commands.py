@@ -152,7 +152,7 @@ def test_every_rule_can_be_explained_and_is_listed(run_line: RunLine) -> None:
 def test_trace_says_whether_a_captured_state_is_sharded(run_line: RunLine, good: Path) -> None:
     code, out, _ = run_line("trace")
     assert code == 0
-    assert "holds the full width: nothing about it is sharded" in out
+    assert "a captured state is full width on the one rank: nothing about it is sharded" in out
     code, out, _ = run_line("trace", "--format", "json")
     assert code == 0
     assert json.loads(out)["deployments"][0]["hops"]

@@ -213,7 +213,7 @@ def test_colours_that_are_asked_for_by_flag_beat_the_environment(
             "H200",
             "In short: a captured state differs from rank to rank: here each rank captures its own partial",
         ),
-        ("A100", "In short: of a captured state, full width on every rank"),
+        ("A100", "In short: a captured state is full width on every rank"),
     ],
 )
 def test_trace_ends_with_what_the_file_decides(
