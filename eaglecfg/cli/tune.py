@@ -22,8 +22,8 @@ INDENT = 14
 
 @click.command(
     "tune",
-    epilog="Exit codes: 0 done, 1 nothing was measured or the study gave up, 2 usage or unreadable file, "
-    "4 internal error, 130 interrupted.",
+    epilog="Exit codes: 0 done, 1 nothing or no baseline was measured or the study gave up, "
+    "2 usage or unreadable file, 4 internal error, 130 interrupted.",
 )
 @click.argument("study", type=click.Path(dir_okay=False))
 @click.option(
@@ -149,7 +149,7 @@ def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
         click.echo(f"the study gave up: {outcome.finished}", err=True)
     _offer(opened, results, apply_winner)
     measured = any(item.ok for item in outcome.history.launches)
-    return 0 if measured and not outcome.broken else NOTHING_MEASURED
+    return 0 if measured and not outcome.broken and results.lost is None else NOTHING_MEASURED
 
 
 def _report(opened: Opened, results: Results) -> None:
@@ -171,7 +171,14 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     from eaglecfg.tune.tables import PATCH, replace_text
 
     if results.winner is None:
-        if apply_winner:
+        (opened.folder / PATCH).unlink(missing_ok=True)
+        if apply_winner and results.lost is not None:
+            click.echo(
+                "nothing to apply: the deployment as it stands could not be measured; "
+                "--retry-failed launches it again",
+                err=True,
+            )
+        elif apply_winner:
             click.echo("nothing to apply: no setting was shown to be faster")
         return
     patch = make_patch(opened.config, opened.deployment, results.winner.deployment)

@@ -9,6 +9,7 @@ from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.statistics import MARGIN, Analysis, Comparison
 
 if TYPE_CHECKING:
+    from eaglecfg.tune.history import Launch
     from eaglecfg.tune.results import Row
 
 
@@ -49,8 +50,10 @@ def conclude(
     analysis: Analysis | None,
     winner: Arm | None,
     finished: str,
+    lost: Launch | None = None,
 ) -> tuple[str, ...]:
-    """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off."""
+    """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off;
+    ``lost`` is its failure where it could not be measured."""
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
@@ -58,7 +61,12 @@ def conclude(
     stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
     named = "the deployment as it stands" if stands else "speculation off"
     by_key = {row.arm: row for row in rows}
-    if analysis is None:
+    if lost is not None:
+        out.append(
+            f"The deployment as it stands could not be measured ({lost.failure}: {lost.message}), so nothing "
+            f"is shown to be faster than it; once the cause is mended, --retry-failed launches it again."
+        )
+    elif analysis is None:
         out.append(f"Too few complete rounds to compare settings with {named}: at least two are needed.")
     elif winner is None:
         out.append(_no_winner(analysis, by_key, named))

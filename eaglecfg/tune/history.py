@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eaglecfg.tune.arm import OFF
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.statistics import mean
 
@@ -14,6 +15,10 @@ MACHINE_FAILURES = frozenset(("machine", "client"))
 
 AMBIGUOUS_FAILURES = frozenset(("hang", "startup"))
 """Failures that the machine may have caused as well: they get one launch more before they count."""
+
+BASELINE_AMBIGUOUS = AMBIGUOUS_FAILURES | {"crash"}
+"""The same for a baseline: nothing can be compared without it, so that a death without a cause in its log is
+looked at twice, too."""
 
 MOST_RETRIES = 2
 """Launches repeated in a row after machine failures before the study stops."""
@@ -32,6 +37,7 @@ class Launch:
     hold per concurrency [accepted tokens, verify steps, step milliseconds x steps]. ``limits`` name limits
     of the objective that were broken. ``seconds`` is the whole launch, start to all clear, ``ready_s`` its
     start and first warm-up. ``forgiven`` failures stay in the record and decide nothing any more.
+    ``baseline``: the deployment as it stands, or that without speculation.
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
     the same prompts differed within the launch, as a share.
     """
@@ -55,6 +61,7 @@ class Launch:
     folder: str = ""
     note: str = ""
     forgiven: bool = False
+    baseline: bool = False
     unsettled: tuple[int, ...] = ()
     wander: float | None = None
 
@@ -62,6 +69,11 @@ class Launch:
     def ok(self) -> bool:
         """Whether it gave numbers."""
         return not self.failure
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the machine may have caused the failure as well as the setting."""
+        return self.failure in (BASELINE_AMBIGUOUS if self.baseline else AMBIGUOUS_FAILURES)
 
     @property
     def score(self) -> float:
@@ -106,7 +118,7 @@ class History:
         for item in self.launches:
             if item.failure in MACHINE_FAILURES or item.forgiven:
                 continue
-            if item.failure in AMBIGUOUS_FAILURES and item.arm not in doubted:
+            if item.ambiguous and item.arm not in doubted:
                 doubted.add(item.arm)
                 continue
             out.append(item)
@@ -166,6 +178,11 @@ def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
     return item if item.ok or item.arm not in arms else replace(item, forgiven=True)
 
 
+def _is_baseline(arm: Mapping[str, Any]) -> bool:
+    changed = set(arm["changed"])
+    return not changed or (changed == {"speculative"} and arm["values"].get("speculative") == OFF)
+
+
 def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
     key = asked["arm"]["key"]
     return Launch(
@@ -187,6 +204,7 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         limits=tuple(data["limits"]),
         folder=asked["folder"],
         note=data.get("note", ""),
+        baseline=_is_baseline(asked["arm"]),
         unsettled=tuple(data.get("unsettled", ())),
         wander=data.get("wander"),
     )

@@ -61,7 +61,8 @@ class Results:
     deviation as a share, ``seen`` whether it was measured here; ``resolves`` is the gain this study could
     show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
-    itself.
+    itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
+    nothing was compared with it.
     """
 
     rows: tuple[Row, ...]
@@ -77,6 +78,7 @@ class Results:
     rounds: int = 0
     wander: float | None = None
     unsettled: int = 0
+    lost: Launch | None = None
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -88,7 +90,8 @@ def make_results(design: Design, history: History, finished: str) -> Results:
     in_rounds = [key for key in keys if key in rounds]
     analysis = compare(rounds, in_rounds[0]) if enough and in_rounds else None
     versus_off = compare(rounds, in_rounds[-1]) if enough and in_rounds else None
-    winner = _winner(design, history, analysis, rounds)
+    lost = history.condemned().get(design.baseline.key) if design.baseline is not None else None
+    winner = _winner(design, history, analysis, rounds) if lost is None else None
     spread, seen = spread_of(history)
     if analysis is not None and analysis.freedom > 0:
         spread, seen = analysis.spread, True
@@ -100,7 +103,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         failures=tuple(item for item in history.launches if not item.ok and not item.forgiven),
         analysis=analysis,
         winner=winner,
-        verdict=conclude(as_is, rows, analysis, winner, finished),
+        verdict=conclude(as_is, rows, analysis, winner, finished, lost),
         spread=spread,
         seen=seen,
         resolves=resolvable(spread, max(count, 1), arms) if arms > 1 else math.inf,
@@ -109,6 +112,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         rounds=count,
         wander=_median([item.wander for item in history.launches if item.wander is not None]),
         unsettled=sum(bool(item.unsettled) for item in history.launches),
+        lost=lost,
     )
 
 

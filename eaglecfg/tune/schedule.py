@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import (
-    AMBIGUOUS_FAILURES,
     ANCHOR,
     MACHINE_FAILURES,
     MOST_RETRIES,
@@ -91,8 +90,8 @@ def _repeat(history: History, last: Launch) -> bool:
         return False
     if last.failure in MACHINE_FAILURES:
         return True
-    before = [item.failure for item in history.launches[:-1] if item.arm == last.arm and not item.forgiven]
-    return last.failure in AMBIGUOUS_FAILURES and not AMBIGUOUS_FAILURES & set(before)
+    before = (item for item in history.launches[:-1] if item.arm == last.arm and not item.forgiven)
+    return last.ambiguous and not any(item.ambiguous for item in before)
 
 
 def _trouble(design: Design, history: History, since: int) -> str:

@@ -236,6 +236,33 @@ def test_a_setting_that_crashes_is_listed_and_does_not_stop_the_study(folder: Fo
     assert folder.result["winner"] is None
 
 
+def test_a_baseline_that_crashes_once_is_launched_again(folder: Folder) -> None:
+    once = ["--fault", "crash?speculative_num_steps=4", "--fault-once", str(folder.path / "once")]
+    folder.study(flags=once)
+    assert run(folder.arguments) == 0
+    assert [failure for label, _, _, failure in folder.finished() if label == "4 steps"] == ["crash", "", ""]
+    assert folder.result["winner"]["label"] == "2 steps"
+
+
+def test_nothing_wins_over_a_deployment_that_could_not_be_measured(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mended = folder.path / "mended"
+    folder.study(flags=["--fault", "crash?speculative_num_steps=4", "--fault-unless", str(mended)])
+    assert run([*folder.arguments, "--apply"]) == 1
+    captured = capsys.readouterr()
+    assert "The deployment as it stands could not be measured (crash: " in folder.result["verdict"][0]
+    assert "--retry-failed" in folder.result["verdict"][0]
+    assert "nothing to apply: the deployment as it stands could not be measured" in captured.err
+    assert folder.result["winner"] is None
+    assert not (folder.record / "winner.patch").exists()
+    assert (folder.path / "eaglecfg.yaml").read_text(encoding="utf-8") == CONFIG
+    assert [failure for label, *_, failure in folder.finished() if label == "4 steps"] == ["crash"] * 2
+    mended.touch()
+    assert run([*folder.arguments, "--retry-failed"]) == 0
+    assert folder.result["winner"]["label"] == "2 steps"
+
+
 def test_a_taken_port_is_tried_again(folder: Folder) -> None:
     folder.study(steps=[4], flags=["--fault", "port", "--fault-once", str(folder.path / "once")])
     assert run(folder.arguments) == 0
