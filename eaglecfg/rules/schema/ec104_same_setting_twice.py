@@ -63,14 +63,21 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     elif model.speculative is not None:
         for name in sorted(model.speculative.model_fields_set):
             yield f"speculative_{name}", ("speculative", name)
-    spellings = _spellings(context) if model.server else {}
-    ordered = sorted(spellings)
-    for name in model.server:
-        yield spellings.get(name) or _begun(name, spellings, ordered), ("server", name)
+    yield from _server_settings(context)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
     for name in model.env:
         yield f"env {name}", ("env", name)
+
+
+def _server_settings(context: Context) -> Iterator[tuple[str, KeyPath]]:
+    flags = context.engine.flags if context.engine is not None else {}
+    # The table of all spellings is for names that are not whole; few files have any, and it costs to make.
+    whole = all(name in flags for name in context.model.server)
+    spellings = {} if whole else _spellings(context)
+    ordered = sorted(spellings)
+    for name in context.model.server:
+        yield (name if whole else spellings.get(name) or _begun(name, spellings, ordered)), ("server", name)
 
 
 def _spellings(context: Context) -> Mapping[str, str]:
