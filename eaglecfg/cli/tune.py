@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import shlex
 import sys
+import time
 from pathlib import Path
 
 import click
 
 from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
-from eaglecfg.tune.ledger import Ledger, read_ledger
+from eaglecfg.tune.ledger import LEDGER, Ledger, read_ledger
 from eaglecfg.tune.opened import Opened, open_study
 from eaglecfg.tune.plan import near, plan_lines, time_plan
+from eaglecfg.tune.ready import by_hand, check_budget, check_patches, check_prefix, nothing_left
 from eaglecfg.tune.results import Results, make_results
 
 NOTHING_MEASURED = 1
@@ -65,11 +69,29 @@ def command(
     was measured before stays in the record.
     """
     prefix = _split(launch_prefix)
+    if not launch_anyway:
+        refuse_study(study)
     opened = open_study(Path(study), shown=study, out=out, launch_anyway=launch_anyway, prefix=prefix)
+    check_prefix(opened, prefix)
+    if not launch_anyway:
+        refuse_config(opened)
+    if apply_winner:
+        check_patches(opened)
     _require_extra()
+    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
+    warning = check_budget(opened, history, time.time())
+    _print_plan(opened, history.retried() if retry_failed else history)
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
     if dry_run:
-        return _dry_run(opened)
-    return _run(opened, apply_winner, retry_failed=retry_failed)
+        _list_arms(opened, history)
+    refused = nothing_left(opened.design)
+    if not opened.design.baselines:
+        refused = "nothing would be launched: the validator refuses both baselines"
+    if refused:
+        click.echo(refused, err=True)
+        return NOTHING_MEASURED
+    return 0 if dry_run else _run(opened, apply_winner, retry_failed=retry_failed)
 
 
 def _split(text: str | None) -> list[str]:
@@ -102,12 +124,9 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, max(columns() - INDENT, 40), break_on_hyphens=False, break_long_words=False)
 
 
-def _dry_run(opened: Opened) -> int:
+def _list_arms(opened: Opened, history: History) -> None:
     from eaglecfg.tune.server_command import server_command
-    from eaglecfg.tune.study import LEDGER
 
-    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
-    _print_plan(opened, history)
     design = opened.design
     click.echo("\ntime plan")
     for phase, launches, seconds in time_plan(opened, history):
@@ -118,16 +137,12 @@ def _dry_run(opened: Opened) -> int:
         variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.env.items())
         click.echo(f"  {arm.key}  {arm.label}")
         click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
-    if not design.baselines:
-        click.echo("nothing would be launched: the validator refuses both baselines", err=True)
-        return NOTHING_MEASURED
-    return 0
 
 
 def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
     from eaglecfg.cli.tune_progress import Lines, Live, Progress
     from eaglecfg.tune.interrupts import Interrupts
-    from eaglecfg.tune.study import LEDGER, StudyRun
+    from eaglecfg.tune.study import StudyRun
 
     with Ledger(opened.folder / LEDGER) as ledger:
 
@@ -135,14 +150,21 @@ def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
             return fold(ledger.events, opened.conditions)
 
         def heard(signal: str) -> None:
-            click.echo(f"{signal}: stopping the server, then the study; what is finished is kept", err=True)
+            click.echo(
+                f"{signal}: stopping the server, then the study; what is finished is kept, and the same "
+                f"command goes on from there",
+                err=True,
+            )
 
-        _print_plan(opened, history())
         click.echo()
         screen = Live() if sys.stdout.isatty() else Lines()
         with Interrupts(heard) as interrupts, screen:
             progress = Progress(opened, screen, history)
-            outcome = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed).run()
+            study = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed)
+            try:
+                outcome = study.run()
+            except OSError as error:
+                raise _full(opened, error) from error
         results = make_results(opened.design, outcome.history, outcome.finished)
     _report(opened, results)
     if outcome.broken:
@@ -152,11 +174,21 @@ def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
     return 0 if measured and not outcome.broken and results.lost is None else NOTHING_MEASURED
 
 
+def _full(opened: Opened, error: OSError) -> Exception:
+    """A full disk in one sentence; any other error as it is."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    return UsageError(
+        f"{error.filename or near(opened.folder)}: {str(error.strerror).lower()}: every launch that is in "
+        f"the record is kept; once there is space, the same command goes on from there."
+    )
+
+
 def _report(opened: Opened, results: Results) -> None:
     from eaglecfg.tune.tables import RESULT_MARKDOWN, footnotes, header, remarks, table, text_table
 
     click.echo()
-    for text in text_table(header(results), table(results)):
+    for text in text_table(header(results), table(results)) if results.rows else ():
         click.echo(text)
     click.echo()
     for sentence in (*results.verdict, *remarks(results), *footnotes(results)):
@@ -181,7 +213,13 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
         elif apply_winner:
             click.echo("nothing to apply: no setting was shown to be faster")
         return
-    patch = make_patch(opened.config, opened.deployment, results.winner.deployment)
+    try:
+        patch = make_patch(opened.config, opened.deployment, results.winner.deployment)
+    except UsageError as error:
+        (opened.folder / PATCH).unlink(missing_ok=True)
+        hand = f"write by hand for {opened.deployment.name}: {by_hand(results.winner)}"
+        click.echo(f"\nno patch is offered: {str(error).rstrip('.')}; {hand}")
+        return
     replace_text(opened.folder / PATCH, patch.diff)
     click.echo(f"\n{patch.diff}", nl=False)
     document = opened.config.document

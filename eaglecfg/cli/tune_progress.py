@@ -136,7 +136,10 @@ class Progress:
         found = best_so_far(self.opened.design, self.history())
         if found is None:
             return ""
-        return f"; best {found[0]} {'(as it stands)' if found[1] == 1.0 else percent(found[1])}"
+        label, ratio = found
+        if ratio != 1.0:
+            return f"; best {label} {percent(ratio)} so far, shrunken"
+        return f"; best {label}{'' if label == 'as it stands' else ' (as it stands)'}"
 
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]

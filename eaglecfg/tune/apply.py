@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import json
+import os.path
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from eaglecfg.errors import UsageError
@@ -58,7 +60,7 @@ def make_patch(config: LoadedConfig, deployment: LoadedDeployment, wanted: Deplo
             editor.set((section,), new)
     text = editor.result()
     _check(config.document, deployment.name, text, wanted)
-    name = config.document.name
+    name = patch_name(config.document.name)
     lines = difflib.unified_diff(
         config.document.text.splitlines(keepends=True),
         text.splitlines(keepends=True),
@@ -66,6 +68,13 @@ def make_patch(config: LoadedConfig, deployment: LoadedDeployment, wanted: Deplo
         f"b/{name}",
     )
     return Patch(text, "".join(line if line.endswith("\n") else line + NO_NEWLINE for line in lines))
+
+
+def patch_name(name: str) -> str:
+    """A file name as a patch can carry it: relative, from the current folder or the file's own."""
+    here, path = Path.cwd(), Path(name)
+    full = Path(os.path.normpath(here / path))
+    return full.relative_to(here).as_posix() if full.is_relative_to(here) else path.name
 
 
 def _edit_block(editor: _Editor, section: str, old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> None:

@@ -133,6 +133,11 @@ class History:
         """Arms that the server rewrites into another setting -> that setting."""
         return {item.arm: item.ran for item in self.launches if item.ok and item.ran != item.arm}
 
+    def retried(self) -> History:
+        """The history once all failures are forgiven."""
+        arms = tuple(self.condemned())
+        return replace(self, launches=tuple(_forgiven(item, arms) for item in self.launches))
+
     @property
     def busy_s(self) -> float:
         """Seconds spent in finished launches."""

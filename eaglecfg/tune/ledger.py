@@ -22,6 +22,10 @@ class LedgerDamaged(EaglecfgError):
     """A line before the last one does not hold what was written there."""
 
 
+LEDGER = "ledger.jsonl"
+"""The name of a ledger in the folder of its study."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One line: ``seq`` counts from 1, ``kind`` names it, ``at`` is seconds since the epoch."""

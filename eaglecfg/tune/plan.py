@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from eaglecfg.tune.conclusion import WIDE
-from eaglecfg.tune.deadline import launch_seconds
+from eaglecfg.tune.deadline import launch_seconds, until_time
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
@@ -202,7 +204,10 @@ def _budget(opened: Opened, seconds: float) -> str:
     if budget.hours is not None:
         parts.append(f"{budget.hours:g} h")
     if budget.until is not None:
-        parts.append(f"until {budget.until}")
+        now = time.time()
+        end = until_time(budget.until, now)
+        date = f"{datetime.datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
+        parts.append(f"until {date}, which is in {(end - now) / 3600:.1f} h")
     if budget.hours is not None and seconds > budget.hours * 3600:
         parts.append("which cuts the search short and keeps time for the rounds")
     return f"; budget {', '.join(parts)}" if parts else ""

@@ -189,6 +189,8 @@ def _dimension(document: Document, key: str, entry: Any) -> Dimension:
         at: KeyPath = (key, index) if isinstance(entry, list) else (key,)
         if _is_range(item):
             options += _stops(document, at, item)
+        elif isinstance(item, dict) and len(path) > 1:
+            _refuse_block(document, at, item)
         elif isinstance(item, dict):
             number = f"[{index}]" if sum(isinstance(other, dict) for other in entries) > 1 else ""
             fields = [
@@ -205,6 +207,12 @@ def _dimension(document: Document, key: str, entry: Any) -> Dimension:
     return Dimension(key, _parameter(key, options), inner)
 
 
+def _refuse_block(document: Document, at: KeyPath, given: Mapping[str, Any]) -> NoReturn:
+    """A block where one value is chosen: most often a range in other words."""
+    why = f"expected choices or a range, got the keys {', '.join(map(str, given)) or 'of an empty block'}"
+    _refuse(document, at, f"{why}; write {{low: 1, high: 4, step: 1}} for a range")
+
+
 def _same(one: Any, two: Any) -> bool:
     """Equal and of one type: 1 and true are different settings."""
     return type(one) is type(two) and bool(one == two)
@@ -216,6 +224,8 @@ def _field(document: Document, at: KeyPath, name: str, given: Any) -> Parameter:
         _refuse(document, at, f"expected 1 to {MOST_CHOICES} choices, got {len(given)}")
     if _is_range(given):
         return _parameter(name, _stops(document, at, given))
+    if isinstance(given, dict):
+        _refuse_block(document, at, given)
     return _parameter(name, given if isinstance(given, list) else [given])
 
 

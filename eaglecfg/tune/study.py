@@ -40,8 +40,6 @@ LEAST_STARTUP_S = 30.0
 """No start-up limit is learned below this: the first launch after a pause reads its weights from disk
 again."""
 
-LEDGER = "ledger.jsonl"
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -75,7 +75,7 @@ def test_what_the_validator_refuses_is_listed_with_its_rule(
     (study.parent / "eaglecfg.yaml").write_text(
         CONFIG.replace("num_steps: 2", "num_steps: 2, algorithm: EAGLE9")
     )
-    out = dry_run(study, capsys)
+    out = dry_run(study, capsys, code=1)
     assert re.search(
         r"not launched  as it stands; 1 step: EC\d{3} [a-z-]+: .* \(--launch-anyway overrides\)", out
     )
@@ -84,8 +84,8 @@ def test_what_the_validator_refuses_is_listed_with_its_rule(
 def test_another_launch_prefix_is_taken_from_the_command_line(
     study: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = dry_run(study, capsys, "--launch-anyway", "--launch-prefix", "srun -n 1 'my python' serve.py")
-    assert "srun -n 1 'my python' serve.py --model-path t" in out
+    out = dry_run(study, capsys, "--launch-anyway", "--launch-prefix", "env -i 'my python' serve.py")
+    assert "env -i 'my python' serve.py --model-path t" in out
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,17 @@ def test_another_launch_prefix_is_taken_from_the_command_line(
         ("prompts.jsonl", "none.jsonl", "none.jsonl: can't read the prompts"),
         ("eaglecfg.yaml", "other.yaml", "other.yaml"),
         ("version: 1", "version: 1\nversion: 1", "study.yaml:2:1: "),
+        ("[python3, -m, sglang.launch_server]", "[]", "study.yaml:4:18: launch.prefix: .* an empty list"),
+        (
+            "[python3,",
+            "['{pyhton}',",
+            r"study.yaml:4:18: .*\{pyhton\} is not known; expected one of \{python",
+        ),
+        ("[python3,", "[no-such-program,", "study.yaml:4:18: .* got no-such-program, which is not found"),
+        ("[1, 2]", "{min: 1, max: 4}", "study.yaml:6:34: .* got the keys min, max; write {low: 1, high: 4"),
+        ("[unset, LL]", "{min: 1, max: 4}", "study.yaml:7:15: .* got the keys min, max; write {low: 1"),
+        ("profile: short", "budget: {launches: 1}", "study.yaml:9:20: .*expected at least 4, .* got 1"),
+        ("profile: short", "budget: {hours: 0.001}", "study.yaml:9:9: the budget leaves 4 s, but one launch"),
     ],
 )
 def test_a_study_that_cannot_start_says_where_and_why(
@@ -116,6 +127,59 @@ def test_a_study_that_cannot_start_says_where_and_why(
     error = capsys.readouterr().err
     assert re.search(message, error), error
     assert "Traceback" not in error
+
+
+def test_error_findings_of_the_files_refuse_a_start(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(STUDY.replace("[1, 2]", "[1, x]"), encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run"]) == 2
+    captured = capsys.readouterr()
+    assert re.search(r"study.yaml:6:38: error\[EC704\] space.speculative.num_steps has", captured.err)
+    assert "1 error; nothing is launched (--launch-anyway overrides)" in captured.err
+    assert captured.out == ""
+
+
+def test_a_range_in_other_words_is_told_how_to_be_written(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY.replace("[1, 2]", "{min: 1, max: 2}"), encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run"]) == 2
+    assert "for a range write {low: 1, high: 4, step: 1}" in capsys.readouterr().err
+
+
+def test_an_engine_without_facts_refuses_a_start(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (study.parent / "eaglecfg.yaml").write_text(CONFIG.replace("0.5.14", "latest"), encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run"]) == 2
+    assert re.search(r"eaglecfg.yaml:2:33: error\[EC509\] .*latest", capsys.readouterr().err)
+    dry_run(study, capsys, "--launch-anyway")
+
+
+def test_a_space_of_which_nothing_is_left_is_not_launched(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = CONFIG.replace("num_steps: 2", "num_steps: 2, algorithm: EAGLE9")
+    (study.parent / "eaglecfg.yaml").write_text(config, encoding="utf-8")
+    study.write_text(STUDY.replace("python3, -m, sglang.launch_server", "'false'"), encoding="utf-8")
+    assert run(["tune", str(study)]) == 1
+    assert "nothing of the space is left to launch: the validator refuses 1 step" in capsys.readouterr().err
+    assert not (study.parent / ".eaglecfg" / "studies" / "study" / "launches").exists()
+
+
+def test_a_budget_that_may_not_reach_a_comparison_is_warned_of(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY + "budget: {hours: 0.1, until: '00:00'}\n", encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run", "--launch-anyway"]) in (0, 2)  # 2 just before midnight
+    captured = capsys.readouterr()
+    assert re.search(r"the budget leaves \d+ s, (and launching each baseline twice|but one)", captured.err)
+
+
+def test_the_plan_tells_the_date_until_which_a_study_runs(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = datetime.datetime.now() + datetime.timedelta(hours=23, minutes=30)
+    study.write_text(STUDY + f"budget: {{until: '{later:%H:%M}'}}\n", encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway")
+    assert re.search(rf"until {later:%Y-%m-%d %H:%M}, which is in 23\.[45] h", out)
 
 
 def test_the_overnight_study_is_planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

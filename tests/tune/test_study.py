@@ -211,6 +211,7 @@ def test_an_interrupt_stops_the_server_and_says_so(folder: Folder, number: signa
     assert process.returncode == 130
     assert "Traceback" not in out
     assert f"{number.name}: stopping the server" in out
+    assert "the same command goes on from there" in " ".join(out.split())
     last = folder.events[-1]
     assert (last.kind, last.data["signal"]) == ("interrupted", number.name)
     assert last.data["cleanup"]["proven"]
@@ -261,6 +262,48 @@ def test_nothing_wins_over_a_deployment_that_could_not_be_measured(
     mended.touch()
     assert run([*folder.arguments, "--retry-failed"]) == 0
     assert folder.result["winner"]["label"] == "2 steps"
+
+
+def share_the_shape(folder: Folder) -> str:
+    """A second deployment that has its shape from the first, through an anchor."""
+    text = CONFIG.replace("speculative: {", "speculative: &s {").replace("   # as ever", "")
+    text += "  other: {target: {checkpoint: t}, draft: {checkpoint: d}, speculative: *s}\n"
+    (folder.path / "eaglecfg.yaml").write_text(text, encoding="utf-8")
+    return text
+
+
+def test_a_winner_that_cannot_be_a_patch_is_told_to_be_written_by_hand(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    share_the_shape(folder)
+    assert run(folder.arguments) == 0
+    out = capsys.readouterr().out
+    assert "is shared through an anchor" in out
+    hand = "write by hand for chat: speculative.num_draft_tokens: 3, speculative.num_steps: 2"
+    assert f"no patch is offered: {folder.path}" in out
+    assert hand in out
+    assert folder.result["winner"]["label"] == "2 steps"
+
+
+def test_apply_looks_for_shared_anchors_before_the_first_launch(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = share_the_shape(folder)
+    assert run([*folder.arguments, "--apply"]) == 2
+    assert "is shared through an anchor" in capsys.readouterr().err
+    assert not folder.record.exists()
+    assert (folder.path / "eaglecfg.yaml").read_text(encoding="utf-8") == text
+
+
+def test_a_full_disk_is_told_in_one_sentence(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    folder.record.mkdir(parents=True)
+    (folder.record / ".result.json.new").symlink_to("/dev/full")
+    assert run(folder.arguments) == 2
+    error = capsys.readouterr().err
+    assert f"{folder.record}: no space left on device: every launch that is in the record is kept" in error
+    (folder.record / ".result.json.new").unlink()
+    assert run(folder.arguments) == 0
+    assert len(folder.finished()) == 6
 
 
 def test_a_taken_port_is_tried_again(folder: Folder) -> None:
