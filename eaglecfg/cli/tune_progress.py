@@ -78,6 +78,14 @@ class Live:
         self.line.stop()
 
 
+def best_words(label: str, ratio: float) -> str:
+    """The leading setting and its factor over the baseline. Few launches are drawn towards the mean, so that
+    the factor is not the one of the table at the end, and says so."""
+    if ratio != 1.0:
+        return f"best {label} {percent(ratio)} so far, shrunken"
+    return f"best {label}" if label == "as it stands" else f"best {label} (as it stands)"
+
+
 class Progress:
     """Turns the events of a study into words."""
 
@@ -134,12 +142,7 @@ class Progress:
 
     def _best(self) -> str:
         found = best_so_far(self.opened.design, self.history())
-        if found is None:
-            return ""
-        label, ratio = found
-        if ratio != 1.0:
-            return f"; best {label} {percent(ratio)} so far, shrunken"
-        return f"; best {label}{'' if label == 'as it stands' else ' (as it stands)'}"
+        return f"; {best_words(*found)}" if found is not None else ""
 
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]

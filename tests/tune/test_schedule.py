@@ -125,6 +125,37 @@ def test_a_setting_that_fails_is_never_launched_again() -> None:
     assert (row.launches, row.failed, row.notes) == (0, 1, ("oom: oom of 2 steps",))
 
 
+@pytest.mark.parametrize("failure", ["crash", "hang", "startup"])
+def test_a_baseline_that_died_without_a_cause_is_launched_again(failure: str) -> None:
+    study = simulation(STEPS, fault=lambda arm, number: failure if number in (1, 3) else "")
+    study.run()
+    assert [label for label, _, _ in study.sequence][:4] == ["off", "off", "3 steps", "3 steps"]
+    found = make_results(study.design, study.history, "done")
+    assert found.lost is None
+    assert found.analysis is not None
+    assert found.analysis.rounds == 3
+
+
+@pytest.mark.parametrize(("failure", "times"), [("crash", 2), ("oom", 1)])
+def test_nothing_wins_without_the_deployment_as_it_stands(failure: str, times: int) -> None:
+    study = simulation(STEPS, spread=0.001, fault=lambda a, n: failure if a.label == "3 steps" else "")
+    study.run()
+    assert [label for label, _, _ in study.sequence].count("3 steps") == times
+    found = make_results(study.design, study.history, "done")
+    assert found.winner is None
+    assert found.lost is not None
+    assert found.verdict[0].startswith("The deployment as it stands could not be measured")
+    assert not any("beats" in sentence for sentence in found.verdict)
+
+
+def test_a_plan_with_retries_counts_what_is_launched_again() -> None:
+    study = simulation(STEPS, fault=lambda arm, number: "oom" if arm.label == "2 steps" else "")
+    study.run()
+    history = study.history
+    assert len(history.retried().settled()) == len(history.settled()) - 1
+    assert not history.retried().condemned()
+
+
 def test_a_hang_is_confirmed_once() -> None:
     study = simulation(STEPS, fault=lambda arm, number: "hang" if arm.label == "2 steps" else "")
     study.run()

@@ -17,6 +17,7 @@ import pytest
 
 import eaglecfg
 from eaglecfg.cli.main import run
+from eaglecfg.cli.tune_progress import best_words
 from eaglecfg.tune.ledger import Event, read_ledger
 
 ROOT = Path(eaglecfg.__file__).parents[1]
@@ -150,6 +151,12 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
     assert (folder.record / "winner.patch").read_text(encoding="utf-8") in out
     assert "| 2 steps<br>(winner, fastest) |" in (folder.record / "result.md").read_text(encoding="utf-8")
     assert folder.left_running() == []
+
+
+def test_the_best_so_far_is_told_from_the_number_of_the_table() -> None:
+    assert best_words("2 steps", 1.0721) == "best 2 steps +7.2 % so far, shrunken"
+    assert best_words("4 steps", 1.0) == "best 4 steps (as it stands)"
+    assert best_words("as it stands", 1.0) == "best as it stands"
 
 
 def test_every_launch_keeps_its_command_environment_log_and_requests(folder: Folder) -> None:
