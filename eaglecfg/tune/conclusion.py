@@ -51,9 +51,12 @@ def conclude(
     winner: Arm | None,
     finished: str,
     lost: Launch | None = None,
+    *,
+    refused: bool = False,
 ) -> tuple[str, ...]:
     """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off;
-    ``lost`` is its failure where it could not be measured."""
+    ``lost`` is the failure for which the baseline could not be measured; ``refused``: that baseline is
+    speculation off, as the validator refuses the deployment as it stands."""
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
@@ -62,8 +65,9 @@ def conclude(
     named = "the deployment as it stands" if stands else "speculation off"
     by_key = {row.arm: row for row in rows}
     if lost is not None:
+        what = "Speculation off" if refused else "The deployment as it stands"
         out.append(
-            f"The deployment as it stands could not be measured ({lost.failure}: {lost.message}), so nothing "
+            f"{what} could not be measured ({lost.failure}: {lost.message}), so nothing "
             f"is shown to be faster than it; once the cause is mended, --retry-failed launches it again."
         )
     elif analysis is None:
@@ -79,6 +83,11 @@ def conclude(
             if ahead > 1 + MARGIN:
                 why = "but it breaks a limit of the objective, or is not shown to beat the baseline"
             out.append(f"{best.label} was measured {percent(ahead)[1:]} faster still; {why}.")
+    if refused:
+        out.append(
+            "The deployment as it stands was not launched, so that nothing is compared with it: the "
+            "validator refuses it (--launch-anyway overrides)."
+        )
     if analysis is not None and len(analysis.ties) > 1:
         tied = ", ".join(by_key[key].label for key in analysis.ties)
         out.append(f"Within 2 % of the best, as far as these launches can tell: {tied}.")

@@ -103,7 +103,9 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         failures=tuple(item for item in history.launches if not item.ok and not item.forgiven),
         analysis=analysis,
         winner=winner,
-        verdict=conclude(as_is, rows, analysis, winner, finished, lost),
+        verdict=conclude(
+            as_is, rows, analysis, winner, finished, lost, refused="as it stands" in design.rejected
+        ),
         spread=spread,
         seen=seen,
         resolves=resolvable(spread, max(count, 1), arms) if arms > 1 else math.inf,

@@ -148,6 +148,17 @@ def test_nothing_wins_without_the_deployment_as_it_stands(failure: str, times: i
     assert not any("beats" in sentence for sentence in found.verdict)
 
 
+def test_a_deployment_that_the_validator_refuses_is_said_to_be_compared_with_nothing() -> None:
+    def refuses(arm: Arm) -> tuple[str, ...]:
+        return () if arm.changed else ("EC000 x: y",)
+
+    study = simulation(STEPS, spread=0.001, verdict=refuses)
+    study.run()
+    verdict = make_results(study.design, study.history, "done").verdict
+    assert "beats speculation off" in verdict[0]
+    assert verdict[1].startswith("The deployment as it stands was not launched")
+
+
 def test_a_plan_with_retries_counts_what_is_launched_again() -> None:
     study = simulation(STEPS, fault=lambda arm, number: "oom" if arm.label == "2 steps" else "")
     study.run()
