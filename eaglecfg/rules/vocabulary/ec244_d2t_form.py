@@ -12,27 +12,27 @@ from eaglecfg.rules.model import (
     Finding,
     Item,
     Need,
-    NotApplicable,
-    NotChecked,
     Rule,
     Severity,
     Today,
 )
-from eaglecfg.rules.vocabulary.facts import DraftVocabulary, draft_tensor, draft_vocabulary
+from eaglecfg.rules.vocabulary.facts import (
+    DraftVocabulary,
+    StoredMap,
+    draft_tensor,
+    stored_map,
+)
 from eaglecfg.rules.vocabulary.mapping import Mapping, read_mapping
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    vocabulary = draft_vocabulary(ctx)
+    stored = stored_map(ctx)
+    if not isinstance(stored, StoredMap):
+        yield stored
+        return
     assert ctx.draft is not None
-    if vocabulary is None or vocabulary.target is None or draft_tensor(ctx, "d2t") is None:
-        yield NotApplicable()
-        return
-    if ctx.draft.vocabulary.d2t is None:
-        yield NotChecked("the values of d2t could not be read")
-        return
-    t2d = ctx.draft.vocabulary.t2d
-    mapping = read_mapping(ctx.draft.vocabulary.d2t, vocabulary.target, t2d)
+    vocabulary = stored.vocabulary
+    mapping = read_mapping(stored.entries, stored.target, ctx.draft.vocabulary.t2d)
     if mapping.absolute or mapping.perhaps_absolute:
         yield _absolute(ctx, mapping)
     elif _contradicts(mapping, vocabulary):

@@ -7,21 +7,17 @@ from collections.abc import Iterator
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.vocabulary.facts import draft_tensor, draft_vocabulary
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.vocabulary.facts import StoredMap, draft_tensor, stored_map
 from eaglecfg.rules.vocabulary.mapping import Mapping, read_mapping
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    vocabulary = draft_vocabulary(ctx)
-    assert ctx.draft is not None
-    if vocabulary is None or vocabulary.target is None or draft_tensor(ctx, "d2t") is None:
-        yield NotApplicable()
+    stored = stored_map(ctx)
+    if not isinstance(stored, StoredMap):
+        yield stored
         return
-    if ctx.draft.vocabulary.d2t is None:
-        yield NotChecked("the values of d2t could not be read")
-        return
-    mapping = read_mapping(ctx.draft.vocabulary.d2t, vocabulary.target, None)
+    mapping = read_mapping(stored.entries, stored.target, None)
     if mapping.outside:
         yield _outside(ctx, mapping)
     elif mapping.repeated:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eaglecfg.checkpoint.config import ConfigValue
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import NotApplicable, NotChecked
 
 
 @record
@@ -61,6 +64,26 @@ def draft_tensor(ctx: Context, leaf: str) -> TensorFact | None:
         if name == leaf or name.endswith(f".{leaf}"):
             return tensor
     return None
+
+
+@record
+class StoredMap:
+    """A d2t that can be judged: its entries as stored, and the size of the vocabulary they point into."""
+
+    vocabulary: DraftVocabulary
+    target: int
+    entries: Sequence[int]
+
+
+def stored_map(ctx: Context) -> StoredMap | NotApplicable | NotChecked:
+    """The draft's d2t, or why a rule about its values has nothing to say."""
+    vocabulary = draft_vocabulary(ctx)
+    assert ctx.draft is not None
+    if vocabulary is None or vocabulary.target is None or draft_tensor(ctx, "d2t") is None:
+        return NotApplicable()
+    if ctx.draft.vocabulary.d2t is None:
+        return NotChecked("the values of d2t could not be read")
+    return StoredMap(vocabulary, vocabulary.target, ctx.draft.vocabulary.d2t)
 
 
 def draft_has(ctx: Context, leaf: str) -> bool:
