@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from eaglecfg.report.styled import Line, Part, Style, line, visible
-from eaglecfg.rules.model import Evidence, Severity
+from eaglecfg.report.shown import STYLE_OF
+from eaglecfg.report.styled import Line, Part, line, visible
+from eaglecfg.rules.model import Evidence
 from eaglecfg.rules.outcome import Report
-
-_STYLE: dict[Severity, Style] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "info",
-}
 
 
 def render(report: Report) -> list[Line]:
@@ -24,7 +19,7 @@ def render(report: Report) -> list[Line]:
     for found in report.findings:
         first = next(iter(found.finding.evidence), None)
         where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}: "
-        head = Part(f"{found.severity}[{found.rule.id}]", _STYLE[found.severity])
+        head = Part(f"{found.severity}[{found.rule.id}]", STYLE_OF[found.severity])
         name = f"{found.deployment}: " if several and found.deployment else ""
         out.append(line(where, head, visible(f" {name}{found.finding.message}{_behind(first)}")))
     for rule, count in report.more.items():

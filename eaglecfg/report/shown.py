@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from eaglecfg.record import record
+from eaglecfg.report.styled import Style
 from eaglecfg.rules.model import Severity
+
+STYLE_OF: Mapping[Severity, Style] = {
+    Severity.ERROR: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "info",
+}
+"""The style of a finding's head and marks."""
 
 
 @record

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eaglecfg.report.brief import brief
-from eaglecfg.report.shown import Shown
+from eaglecfg.report.shown import STYLE_OF, Shown
 from eaglecfg.report.snippet import Mark, snippet
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
 from eaglecfg.rules.model import Evidence, Rule, Severity
@@ -14,12 +14,6 @@ from eaglecfg.rules.outcome import Report, Reported, Skipped
 
 WIDTH = 110
 """Columns to which prose is wrapped when the terminal does not say."""
-
-_STYLE: dict[Severity, Style] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "info",
-}
 
 
 def render(report: Report, shown: Shown, *, version: str, width: int = WIDTH) -> list[Line]:
@@ -91,7 +85,7 @@ def flowing(parts: Sequence[str], width: int, style: Style = "plain") -> list[Li
 
 
 def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
-    finding, style = found.finding, _STYLE[found.severity]
+    finding, style = found.finding, STYLE_OF[found.severity]
     head = f"{found.severity}[{found.rule.id} {found.rule.slug}]"
     where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}"
     named = f"   (deployment {found.deployment})" if found.deployment and name_deployment else ""

@@ -10,17 +10,13 @@ from typing import Any
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.resolve import Setting
 from eaglecfg.report.machine import finding_data
+from eaglecfg.report.shown import STYLE_OF
 from eaglecfg.report.styled import Line, Part, Style, line, visible, wrapped
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Reported
 from eaglecfg.rules.upgrade import Difference, Place, Upgrade, View
 
-_STYLE: dict[Severity, Style] = {
-    Severity.ERROR: "error",
-    Severity.WARNING: "warning",
-    Severity.INFO: "info",
-}
 _ORDER = (4, 2, 1, 3, 0)
 """Exit codes, the one that counts most first."""
 
@@ -150,7 +146,7 @@ def _defaults(upgrade: Upgrade, width: int) -> Iterator[Line]:
 
 
 def _finding(mark: str, found: Reported, word: str, width: int) -> list[Line]:
-    head = Part(f"{found.severity}[{found.rule.id} {found.rule.slug}]", _STYLE[found.severity])
+    head = Part(f"{found.severity}[{found.rule.id} {found.rule.slug}]", STYLE_OF[found.severity])
     where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}"
     text = f"{word}: {visible(found.finding.message)} ({where})"
     return wrapped(line(f"    {mark} ", head), text, width, "      ")

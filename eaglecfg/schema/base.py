@@ -29,8 +29,3 @@ def _exactly_one(value: Any) -> Any:
 
 FormatVersion = Annotated[Literal[1], BeforeValidator(_exactly_one)]
 """The version of a file format; there is one so far."""
-
-
-def drop_marks(schema: dict[str, Any]) -> None:
-    """Remove our own marks from an exported JSON Schema."""
-    schema.pop("x-source-text", None)

@@ -44,17 +44,6 @@ class Launch(StrictModel):
     )
 
 
-class Range(StrictModel):
-    """A range of whole or real numbers for one key of the space."""
-
-    low: int | float = Field(description="Smallest value.")
-    high: int | float = Field(description="Largest value, inclusive.")
-    step: int | float | None = Field(
-        default=None, description="Distance between values; with log the factor between them, 2 unless given."
-    )
-    log: bool = Field(default=False, description="Search on a logarithmic scale.")
-
-
 class Objective(StrictModel):
     """What counts as better."""
 

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.errors import UsageError
+from eaglecfg.rules.study.parts import SECTIONS
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath, Position, show_path
-from eaglecfg.tune.arm import OFF, SECTIONS, arm_key, spelled, tree
+from eaglecfg.tune.arm import OFF, arm_key, spelled, tree
 
 NO_NEWLINE = "\n\\ No newline at end of file\n"
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")

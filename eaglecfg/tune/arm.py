@@ -11,12 +11,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from eaglecfg.errors import UsageError
+from eaglecfg.rules.study.parts import SECTIONS, UNSET
 from eaglecfg.schema.deployment import Deployment
 
-UNSET = "unset"
 OFF = "off"
-SECTIONS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env")
-"""Blocks of a deployment that change what is launched. capture and hardware only declare."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import OFF, UNSET, changed_keys, spelled, tree
+from eaglecfg.tune.arm import OFF, changed_keys, spelled, tree
 
 
 def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) -> str:

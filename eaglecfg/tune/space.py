@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from eaglecfg.errors import UsageError
-from eaglecfg.rules.study.ranges import MOST_CHOICES, STOPS, count_of, is_number
+from eaglecfg.rules.study.parts import SECTIONS, UNSET
+from eaglecfg.rules.study.ranges import MOST_CHOICES, RANGE_KEYS, STOPS, count_of, is_number
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, show_path
-from eaglecfg.tune.arm import OFF, SECTIONS, UNSET, Arm, apply, arm_key, changed_keys, spelled
+from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, spelled
 from eaglecfg.tune.label import label_of
 
-RANGE_KEYS = frozenset(("low", "high", "step", "log"))
 Point = dict[str, int]
 """A place in the space: for each parameter that is in play, the number of its option."""
 

@@ -10,7 +10,6 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown
 from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import (
-    RANGE_KEYS,
     SECTIONS,
     UNSET,
     WHOLE_BLOCKS,
@@ -19,7 +18,7 @@ from eaglecfg.rules.study.parts import (
     split_key,
     study_model,
 )
-from eaglecfg.rules.study.ranges import MOST_CHOICES, count_of, is_number
+from eaglecfg.rules.study.ranges import MOST_CHOICES, RANGE_KEYS, count_of, is_number
 from eaglecfg.schema.accept import accept
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.wording import sentence_of

@@ -20,8 +20,6 @@ SECTIONS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env
 WHOLE_BLOCKS = ("speculative", "draft")
 """Blocks that one key of the space may choose as a whole."""
 
-RANGE_KEYS = frozenset(("low", "high", "step", "log"))
-
 UNSET = "unset"
 """A choice that leaves the key out."""
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+RANGE_KEYS = frozenset(("low", "high", "step", "log"))
+"""Keys of a range with both bounds in it; ``step`` is a distance, with ``log`` a factor, 2 unless given."""
+
 STOPS = 17
 """Values that a range of real numbers without a step is cut into: finer than launch noise can tell apart."""
 
