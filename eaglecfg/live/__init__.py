@@ -1,0 +1,1 @@
+"""What a server that already runs does, against its config. Read only."""

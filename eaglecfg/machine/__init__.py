@@ -1,0 +1,1 @@
+"""What this host has: GPUs, links, versions, leftovers. Read only."""

@@ -1,0 +1,1 @@
+"""A timed all-reduce at the message sizes of a deployment."""

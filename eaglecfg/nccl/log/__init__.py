@@ -1,0 +1,1 @@
+"""NCCL's debug output, read for what it chose and took."""

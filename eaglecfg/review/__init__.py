@@ -1,0 +1,1 @@
+"""What a pull request needs: effective differences, renderings, imports and fixes."""
