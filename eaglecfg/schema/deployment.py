@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from eaglecfg.schema.base import TEXT, FormatVersion, StrictModel
+from eaglecfg.schema.suppression import SUPPRESS, Suppression
 
 
 class Engine(StrictModel):
@@ -182,6 +183,11 @@ class Deployment(StrictModel):
         description="NCCL variables that eaglecfg does not know and shall hand on without a check.",
     )
     hardware: Hardware | None = Field(default=None, description="The machine that will serve.")
+    expected_accept_length: float | None = Field(
+        default=None,
+        description="Accept length that this deployment reached when it was measured; `validate --live` "
+        "compares a running server with it.",
+    )
 
 
 class ConfigFile(StrictModel):
@@ -194,3 +200,4 @@ class ConfigFile(StrictModel):
         description="Merged under every deployment: mappings key by key, lists and values as a whole.",
     )
     deployments: dict[str, Deployment] = Field(description="Deployments by name.")
+    suppress: list[Suppression] = Field(default=[], description=SUPPRESS)

@@ -44,6 +44,8 @@ def _schema(model: type[BaseModel], name: str, title: str) -> Schema:
         schema["definitions"] = schema.pop("$defs")
     _everywhere(schema, _plain)
     schema.pop("title", None)
+    if "suppress" in schema["properties"]:
+        _or_null(schema["properties"]["suppress"])
     return {"$schema": DRAFT, "$id": f"urn:eaglecfg:{name}", "title": title, **schema}
 
 
@@ -107,7 +109,7 @@ def _with_nccl(schema: Schema) -> Schema:
 
 
 def _or_null(block: Schema) -> None:
-    """``parallel:`` with nothing below it means the same as no such block."""
+    """``parallel:`` or ``suppress:`` with nothing below it means the same as no such block."""
     if "allOf" in block:
         block["anyOf"] = [*block.pop("allOf"), _NULL]
     else:

@@ -42,6 +42,8 @@ def field_at(model: type[BaseModel], path: KeyPath) -> FieldKind | None:
         if named:
             named = False
             continue
+        if isinstance(part, int):  # an item is what the field says of the whole list
+            continue
         if found is not None and found.model is None:
             return found
         inner = model if found is None else found.model

@@ -11,6 +11,7 @@ from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
 from eaglecfg.schema.gather import OPEN_VALUES, Gathered, doubtful, gather, overlay
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
+from eaglecfg.schema.suppression import Suppression
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
 from eaglecfg.source.limits import MAX_PROBLEMS
@@ -37,7 +38,7 @@ def load_config(document: Document) -> LoadedConfig:
         return LoadedConfig(document, None, (), _not_a_mapping(document))
     problems: list[SchemaProblem] = []
     engine = _engine(document, problems)
-    _head(document, problems)
+    suppress = _head(document, problems)
     defaults = _defaults(document, problems)
     deployments: list[LoadedDeployment] = []
     given = data.get("deployments")
@@ -62,7 +63,7 @@ def load_config(document: Document) -> LoadedConfig:
         loaded = _deployment(document, name, defaults, problems)
         if loaded is not None:
             deployments.append(loaded)
-    return LoadedConfig(document, engine, tuple(deployments), distinct(document, problems))
+    return LoadedConfig(document, engine, tuple(deployments), distinct(document, problems), suppress)
 
 
 def load_deployment(
@@ -161,14 +162,20 @@ def _engine(document: Document, problems: list[SchemaProblem]) -> Engine | None:
     return accepted.model
 
 
-def _head(document: Document, problems: list[SchemaProblem]) -> None:
-    """Check the keys at the top of the file; what stands below them is checked part by part."""
+def _head(document: Document, problems: list[SchemaProblem]) -> tuple[Suppression, ...]:
+    """Check the keys at the top of the file; what stands below most of them is checked part by part."""
     data = dict(document.data)
     for name, stand_in in (("engine", {"version": "0"}), ("deployments", {}), ("defaults", {})):
         if name in data:
             data[name] = stand_in
-    for refusal in accept(ConfigFile, data).refusals:
+    if data.get("suppress", ()) is None:
+        del data["suppress"]
+    if "suppress" in data:
+        data["suppress"] = gather(document, ("suppress",), lambda path: is_text(("suppress", *path))).data
+    accepted = accept(ConfigFile, data)
+    for refusal in accepted.refusals:
         problems.append(_head_problem(refusal.path, problem_of(ConfigFile, refusal, document, lambda p: p)))
+    return tuple(accepted.model.suppress) if accepted.model is not None else ()
 
 
 def _head_problem(path: KeyPath, problem: SchemaProblem) -> SchemaProblem:

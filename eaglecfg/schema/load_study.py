@@ -35,6 +35,8 @@ def load_study(document: Document) -> LoadedStudy:
     if not isinstance(document.data, dict):
         return LoadedStudy(document, None)  # kind_of takes only mappings for studies
     given = gather(document, (), is_text)
+    if given.data.get("suppress", ()) is None:
+        del given.data["suppress"]
     unknown = doubtful(document, given, is_text)
     accepted = accept(StudyFile, given.data, take_out(given.data, unknown))
     problems = [problem_of(StudyFile, refusal, document, lambda path: path) for refusal in accepted.refusals]

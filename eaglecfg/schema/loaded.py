@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Engine
+from eaglecfg.schema.suppression import Suppression
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
@@ -59,12 +60,16 @@ class LoadedDeployment:
 
 @record
 class LoadedConfig:
-    """A whole eaglecfg.yaml. ``engine`` is None where the file does not say properly which one runs."""
+    """A whole eaglecfg.yaml. ``engine`` is None where the file does not say properly which one runs.
+
+    ``suppress`` is empty where the schema refuses a part of that list: what is half read accepts nothing.
+    """
 
     document: Document
     engine: Engine | None
     deployments: tuple[LoadedDeployment, ...]
     problems: tuple[SchemaProblem, ...] = field(default=())
+    suppress: tuple[Suppression, ...] = ()
 
 
 @record

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from eaglecfg.schema.base import TEXT, FormatVersion, StrictModel
+from eaglecfg.schema.suppression import SUPPRESS, Suppression
 
 
 def _form_of_stop(value: Any) -> str:
@@ -104,3 +105,4 @@ class StudyFile(StrictModel):
         default="short", description="Blocks per launch, rounds of finals, replicates."
     )
     seed: int = Field(default=0, description="Seed of the sampler and of the order of prompts.")
+    suppress: list[Suppression] = Field(default=[], description=SUPPRESS)

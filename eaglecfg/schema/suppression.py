@@ -1,0 +1,23 @@
+"""Findings that are accepted: what a config or a study file says under ``suppress:``."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from eaglecfg.schema.base import TEXT, StrictModel
+
+
+class Suppression(StrictModel):
+    """One finding that is accepted, and why."""
+
+    rule: str = Field(description="Id or slug of the rule whose finding is accepted.", json_schema_extra=TEXT)
+    reason: str = Field(description="Why the finding is accepted.", json_schema_extra=TEXT)
+    deployment: str | None = Field(
+        default=None,
+        description="The deployment in which it is accepted; absent: in all of the file.",
+        json_schema_extra=TEXT,
+    )
+
+
+SUPPRESS = "Findings that are accepted, each with the reason."
+"""Description of the field that lists them."""
