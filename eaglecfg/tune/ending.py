@@ -7,7 +7,8 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 
-from eaglecfg.tune.process import Process, command_line, send
+from eaglecfg.machine.processes import Process, command_line
+from eaglecfg.tune.process import send
 
 TRACKER = "resource_tracker"
 TRACKER_GRACE_S = 1.0

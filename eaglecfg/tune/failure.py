@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eaglecfg.tune.redact import redact_text
+from eaglecfg.machine.redact import redact_text
 from eaglecfg.tune.trial import FailureClass
 
 EXCEPTION = r"^(?:\[rank\d+\]:\s*)?(?:\w+\.)*"

@@ -12,14 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.machine.ports import free_port
+from eaglecfg.machine.processes import listening_sockets
+from eaglecfg.machine.redact import redact_arguments, redact_data, redact_environment
 from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
 from eaglecfg.tune.measure import BadOutput, Measurement, fault_of
 from eaglecfg.tune.orphans import EVENTS, LOG
-from eaglecfg.tune.ports import free_port
-from eaglecfg.tune.process import holds_socket, listening_sockets
+from eaglecfg.tune.process import holds_socket
 from eaglecfg.tune.pulse import Pulse
-from eaglecfg.tune.redact import redact_arguments, redact_data, redact_environment
 from eaglecfg.tune.supervise import Order
 from eaglecfg.tune.supervision import Supervision
 from eaglecfg.tune.trial import (

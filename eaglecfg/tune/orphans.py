@@ -9,8 +9,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from eaglecfg.machine.processes import Process, boot_id, read_process
 from eaglecfg.tune.ending import end_all, run_stop_command
-from eaglecfg.tune.process import Process, boot_id, of_launch, read_process, send
+from eaglecfg.tune.process import of_launch, send
 from eaglecfg.tune.trial import Cleanup, LaunchRecord
 
 STOP_S = 20.0

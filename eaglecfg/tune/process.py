@@ -1,4 +1,4 @@
-"""Processes as the kernel shows them: who belongs to a launch, and signals that cannot hit anybody else.
+"""Processes of a launch: who belongs to it, and signals that cannot hit anybody else.
 
 Only the standard library: the supervisor imports this and has to start in a few tens of milliseconds.
 """
@@ -8,63 +8,18 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
-MARKER_VARIABLE = "EAGLECFG_LAUNCH"
-"""Set in the environment of every process of a launch; its value is the launch's marker."""
-
-PROC = Path("/proc")
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """One process. ``ticks`` is its start in clock ticks since boot, which with ``pid`` names it for good."""
-
-    pid: int
-    ticks: int
-    parent: int
-    session: int
-    state: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.name} (pid {self.pid})"
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot; pids and ticks mean nothing across boots.
-
-    Some sandboxes have no id; the time of the boot, which Linux always tells, serves as well.
-    """
-    with contextlib.suppress(OSError):
-        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
-    with contextlib.suppress(OSError):
-        lines = (PROC / "stat").read_text().splitlines()
-        return next((line.replace(" ", "-") for line in lines if line.startswith("btime ")), "unknown")
-    return "unknown"
-
-
-def read_process(pid: int) -> Process | None:
-    """The process with this pid, or None when there is none."""
-    try:
-        text = (PROC / str(pid) / "stat").read_text(errors="replace")
-    except OSError:
-        return None
-    # The name stands in parentheses and may itself hold spaces and parentheses.
-    head, _, tail = text.rpartition(")")
-    name = head.partition("(")[2]
-    fields = tail.split()
-    if len(fields) < 20:
-        return None
-    return Process(pid, int(fields[19]), int(fields[1]), int(fields[3]), fields[0], name)
-
-
-def all_processes() -> dict[int, Process]:
-    """Every process that can be seen, by pid."""
-    pids = [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
-    return {pid: process for pid in pids if (process := read_process(pid)) is not None}
+from eaglecfg.machine.processes import (
+    MARKER_VARIABLE,
+    PROC,
+    Process,
+    all_processes,
+    boot_id,
+    descendants,
+    read_process,
+)
 
 
 def identity_of(pid: int) -> str:
@@ -93,21 +48,6 @@ def writes_to(pid: int, log: os.stat_result) -> bool:
             if (seen.st_dev, seen.st_ino) == (log.st_dev, log.st_ino):
                 return True
     return False
-
-
-def descendants(root: int, processes: Mapping[int, Process]) -> set[int]:
-    """Pids below ``root`` in the tree of parents, without ``root`` itself."""
-    children: dict[int, list[int]] = {}
-    for process in processes.values():
-        children.setdefault(process.parent, []).append(process.pid)
-    found: set[int] = set()
-    open_ends = [root]
-    while open_ends:
-        for pid in children.get(open_ends.pop(), ()):
-            if pid not in found:
-                found.add(pid)
-                open_ends.append(pid)
-    return found
 
 
 def of_launch(
@@ -173,28 +113,6 @@ def _send_without_descriptor(process: Process, number: signal.Signals) -> bool:
     except OSError:
         return False
     return True
-
-
-def command_line(pid: int) -> str:
-    """The command line of a process, arguments joined by spaces; empty when it cannot be read."""
-    try:
-        return (
-            (PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-        )
-    except OSError:
-        return ""
-
-
-def listening_sockets(port: int) -> set[str]:
-    """Inodes of the sockets that listen on this TCP port, on any address."""
-    found = set()
-    for table in ("tcp", "tcp6"):
-        with contextlib.suppress(OSError):
-            for line in (PROC / "net" / table).read_text().splitlines()[1:]:
-                fields = line.split()
-                if fields[3] == "0A" and int(fields[1].rpartition(":")[2], 16) == port:
-                    found.add(fields[9])
-    return found
 
 
 def holds_socket(pids: Iterable[int], inodes: set[str]) -> bool:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from eaglecfg.tune.process import Process, command_line
-from eaglecfg.tune.redact import redact_arguments
+from eaglecfg.machine.processes import Process, command_line
+from eaglecfg.machine.redact import redact_arguments
 
 
 def write(folder: Path, name: str, data: Any) -> None:

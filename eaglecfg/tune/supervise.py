@@ -27,16 +27,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.machine.processes import MARKER_VARIABLE, Process, all_processes, descendants, read_process
 from eaglecfg.tune import shared_memory
 from eaglecfg.tune.ending import end_all, run_stop_command
-from eaglecfg.tune.process import (
-    MARKER_VARIABLE,
-    Process,
-    all_processes,
-    descendants,
-    of_launch,
-    read_process,
-)
+from eaglecfg.tune.process import of_launch
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.machine.processes import Process, read_process
 from eaglecfg.tune.ending import end_all, run_stop_command
-from eaglecfg.tune.process import Process, identity_of, of_launch, read_process
+from eaglecfg.tune.process import identity_of, of_launch
 from eaglecfg.tune.supervise import Order
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]

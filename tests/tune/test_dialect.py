@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import EAGLE, LIMITS, PLAN, STANDIN
 
+from eaglecfg.machine.ports import free_port
 from eaglecfg.tune.counters import read_request
-from eaglecfg.tune.ports import free_port
 from eaglecfg.tune.trial import Prompt, ServerCommand
 
 if TYPE_CHECKING:

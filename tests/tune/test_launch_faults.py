@@ -18,14 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import EAGLE, LIMITS, PLAN, STANDIN
 
-from eaglecfg.tune.process import (
-    Process,
-    all_processes,
-    carries,
-    command_line,
-    descendants,
-    read_process,
-)
+from eaglecfg.machine.processes import Process, all_processes, command_line, descendants, read_process
+from eaglecfg.tune.process import carries
 from eaglecfg.tune.trial import LaunchResult, MeasurePlan, ServerCommand
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from conftest import STANDIN
 
+from eaglecfg.machine.processes import Process, all_processes, boot_id, read_process
 from eaglecfg.tune.orphans import end_orphans
-from eaglecfg.tune.process import Process, all_processes, boot_id, carries, identity_of, read_process
+from eaglecfg.tune.process import carries, identity_of
 from eaglecfg.tune.trial import LaunchRecord
 
 COORDINATOR = """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 from conftest import STANDIN
 
-from eaglecfg.tune.ports import free_port
+from eaglecfg.machine.ports import free_port
 from eaglecfg.tune.standin.faults import Faults
 from eaglecfg.tune.standin.model import PROTOCOLS, Model, expected_accept_length
 from eaglecfg.tune.standin.settings import read_settings

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from eaglecfg.tune.ports import DERIVED, FIRST, LAST, free_port, is_free
+from eaglecfg.machine.ports import DERIVED, FIRST, LAST, free_port, is_free
 
 
 def test_whatever_is_derived_from_a_port_is_valid_and_below_the_kernels_own_choice() -> None:

@@ -1,4 +1,4 @@
-"""Keeps secrets out of what a trial leaves on disk."""
+"""Keeps secrets out of what is shown and of what a trial leaves on disk."""
 
 from __future__ import annotations
 
