@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 import shlex
+import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,11 +26,29 @@ from eaglecfg.tune.ready import by_hand, check_budget, check_patches, check_pref
 from eaglecfg.tune.results import Results, make_results
 
 NOTHING_MEASURED = 1
+LOG = "progress.log"
+"""What a study said while it ran, beside its ledger: the terminal may be gone by morning."""
 INDENT = 14
+VIEWS = ("status", "report", "export")
+"""Words that look at a study instead of running it; a study file of such a name is ``./status``."""
+
+
+class Tune(click.Command):
+    """``tune STUDY`` runs a study, ``tune status STUDY`` and its like look at one."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if args and args[0] in VIEWS:
+            from eaglecfg.cli.tune_views import VIEWS as commands
+
+            return commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
 
 
 @click.command(
     "tune",
+    cls=Tune,
     epilog="Exit codes: 0 done, 1 nothing or no baseline was measured or the study gave up, "
     "2 usage or unreadable file, 4 internal error, 130 interrupted.",
 )
@@ -48,6 +71,19 @@ INDENT = 14
     is_flag=True,
     help="Launch settings again that failed before: the cause is mended (a package installed, a GPU freed).",
 )
+@click.option("--launches", type=click.IntRange(min=1), help="Budget in launches, instead of the study's.")
+@click.option(
+    "--hours", type=click.FloatRange(min=0, min_open=True), help="Budget in hours, instead of the study's."
+)
+@click.option(
+    "--until", metavar="HH:MM", help="End by this time of day, instead of the study's budget.until."
+)
+@click.option(
+    "--then",
+    metavar="COMMAND",
+    help="Run this once the study has ended; EAGLECFG_STUDY, EAGLECFG_ENDED and EAGLECFG_RESULT tell it what "
+    "came of it.",
+)
 @traceback_option
 def command(
     study: str,
@@ -57,6 +93,10 @@ def command(
     launch_anyway: bool,
     launch_prefix: str | None,
     retry_failed: bool,
+    launches: int | None,
+    hours: float | None,
+    until: str | None,
+    then: str | None,
 ) -> int:
     """Run the study STUDY, or go on with it: the same command resumes where it stopped.
 
@@ -67,11 +107,22 @@ def command(
     Raising launch.startup_s in the study launches those again that took too long. Other prefix, flags or
     environment of the launch, prompts or engine make other conditions: everything is measured anew, and what
     was measured before stays in the record.
+
+    From any other shell, "eaglecfg tune status STUDY" tells how far it is, "tune report STUDY" what it has
+    come to, and "tune export STUDY --sqlite FILE" writes a file for optuna-dashboard.
     """
-    prefix = _split(launch_prefix)
+    prefix, after = split_words(launch_prefix, "--launch-prefix"), split_words(then, "--then")
+    given = {"launches": launches, "hours": hours, "until": until}
     if not launch_anyway:
         refuse_study(study)
-    opened = open_study(Path(study), shown=study, out=out, launch_anyway=launch_anyway, prefix=prefix)
+    opened = open_study(
+        Path(study),
+        shown=study,
+        out=out,
+        launch_anyway=launch_anyway,
+        prefix=prefix,
+        budget={name: value for name, value in given.items() if value is not None},
+    )
     check_prefix(opened, prefix)
     if not launch_anyway:
         refuse_config(opened)
@@ -91,14 +142,34 @@ def command(
     if refused:
         click.echo(refused, err=True)
         return NOTHING_MEASURED
-    return 0 if dry_run else _run(opened, apply_winner, retry_failed=retry_failed)
+    return 0 if dry_run else _run(opened, apply_winner, after, retry_failed=retry_failed)
 
 
-def _split(text: str | None) -> list[str]:
+def split_words(text: str | None, option: str) -> list[str]:
+    """The words of a command given as one option. Raises UsageError for quotes that do not close."""
     try:
         return shlex.split(text or "")
     except ValueError as error:
-        raise UsageError(f"--launch-prefix: {error} in {text}") from None
+        raise UsageError(f"{option}: {error} in {text}") from None
+
+
+def _run_after(command: Sequence[str], opened: Opened, ended: str) -> None:
+    """The user's own command, which hears of the study by its environment; its failure is told, no more."""
+    from eaglecfg.tune.tables import RESULT_MARKDOWN
+
+    told = {
+        "EAGLECFG_STUDY": opened.name,
+        "EAGLECFG_ENDED": ended,
+        "EAGLECFG_RESULT": str(opened.folder / RESULT_MARKDOWN),
+    }
+    sys.stdout.flush()
+    try:
+        code = subprocess.run(command, env={**os.environ, **told}, check=False).returncode
+    except OSError as error:
+        click.echo(f"--then: {command[0]} could not be run: {error.strerror}", err=True)
+        return
+    if code:
+        click.echo(f"--then: {command[0]} ended with exit code {code}", err=True)
 
 
 def _require_extra() -> None:
@@ -139,8 +210,8 @@ def _list_arms(opened: Opened, history: History) -> None:
         click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
 
 
-def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
-    from eaglecfg.cli.tune_progress import Lines, Live, Progress
+def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool) -> int:
+    from eaglecfg.cli.tune_progress import Kept, Lines, Live, Progress
     from eaglecfg.tune.interrupts import Interrupts
     from eaglecfg.tune.study import StudyRun
 
@@ -150,14 +221,15 @@ def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
             return fold(ledger.events, opened.conditions)
 
         def heard(signal: str) -> None:
-            click.echo(
-                f"{signal}: stopping the server, then the study; what is finished is kept, and the same "
-                f"command goes on from there",
-                err=True,
-            )
+            with contextlib.suppress(OSError):
+                click.echo(
+                    f"{signal}: stopping the server, then the study; what is finished is kept, and the same "
+                    f"command goes on from there",
+                    err=True,
+                )
 
         click.echo()
-        screen = Live() if sys.stdout.isatty() else Lines()
+        screen = Kept(Live() if sys.stdout.isatty() else Lines(), opened.folder / LOG)
         with Interrupts(heard) as interrupts, screen:
             progress = Progress(opened, screen, history)
             study = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed)
@@ -170,6 +242,8 @@ def _run(opened: Opened, apply_winner: bool, *, retry_failed: bool) -> int:
     if outcome.broken:
         click.echo(f"the study gave up: {outcome.finished}", err=True)
     _offer(opened, results, apply_winner)
+    if after:
+        _run_after(after, opened, "gave up" if outcome.broken else "finished")
     measured = any(item.ok for item in outcome.history.launches)
     return 0 if measured and not outcome.broken and results.lost is None else NOTHING_MEASURED
 
@@ -185,7 +259,16 @@ def _full(opened: Opened, error: OSError) -> Exception:
 
 
 def _report(opened: Opened, results: Results) -> None:
-    from eaglecfg.tune.tables import RESULT_MARKDOWN, footnotes, header, remarks, table, text_table
+    from eaglecfg.tune.tables import RESULT_MARKDOWN
+
+    show_results(results)
+    result, launches = near(opened.folder / RESULT_MARKDOWN), near(opened.folder / "launches")
+    click.echo(f"\nwritten to {result}; every launch is under {launches}")
+
+
+def show_results(results: Results) -> None:
+    """Print the table and what it comes to."""
+    from eaglecfg.tune.tables import footnotes, header, remarks, table, text_table
 
     click.echo()
     for text in text_table(header(results), table(results)) if results.rows else ():
@@ -193,8 +276,6 @@ def _report(opened: Opened, results: Results) -> None:
     click.echo()
     for sentence in (*results.verdict, *remarks(results), *footnotes(results)):
         click.echo("\n".join(_wrapped(sentence)))
-    result, launches = near(opened.folder / RESULT_MARKDOWN), near(opened.folder / "launches")
-    click.echo(f"\nwritten to {result}; every launch is under {launches}")
 
 
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import math
+import os
+import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -48,6 +53,45 @@ class Lines:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+class Kept:
+    """Another screen, and every line in a file as well. Once the terminal is gone, or nobody reads the pipe
+    any more, all output goes to the file alone: the study goes on."""
+
+    def __init__(self, screen: Screen, path: Path) -> None:
+        self.screen, self.path = screen, path
+        self.gone = False
+
+    def say(self, text: str) -> None:
+        with contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as stream:
+            stream.write(f"{datetime.datetime.now():%Y-%m-%d %H:%M:%S}  {text}\n")
+        self._show(self.screen.say, text)
+
+    def status(self, text: str) -> None:
+        self._show(self.screen.status, text)
+
+    def _show(self, show: Callable[[str], None], text: str) -> None:
+        if self.gone:
+            return
+        try:
+            show(text)
+        except OSError:
+            self.gone = True
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            for stream in (sys.stdout, sys.stderr):
+                os.dup2(file, stream.fileno())
+            os.close(file)
+
+    def __enter__(self) -> Self:
+        self.screen.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):
+            self.screen.__exit__(kind, value, trace)  # what it still shows may be lost with the terminal
 
 
 class Live:

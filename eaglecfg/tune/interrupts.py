@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Self
 
-CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Turns the first SIGINT, SIGTERM or SIGHUP into one interrupt; later ones change nothing, so that nobody
-    who presses Ctrl-C twice leaves a server behind.
+    """Turns the first SIGINT or SIGTERM into one interrupt; later ones change nothing, so that nobody who
+    presses Ctrl-C twice leaves a server behind. A hang-up (the terminal is closed, the user logs out) is no
+    interrupt: a study is there to go on through the night.
 
     Where an event loop runs, its tasks are cancelled; elsewhere KeyboardInterrupt is raised. While held, the
     interrupt waits: a ledger line is written whole, a server is stopped to the end. Signals are caught in the
@@ -34,6 +35,8 @@ class Interrupts:
         if threading.current_thread() is threading.main_thread():
             for number in CAUGHT:
                 self._old[number] = signal.signal(number, self._catch)
+            # A handler that does nothing, not SIG_IGN, which the server would inherit.
+            self._old[signal.SIGHUP] = signal.signal(signal.SIGHUP, lambda *_: None)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -79,11 +79,13 @@ def open_study(
     out: Path | None = None,
     launch_anyway: bool = False,
     prefix: Sequence[str] = (),
+    budget: Mapping[str, Any] | None = None,
 ) -> Opened:
     """Read the study at ``path`` and everything that it names.
 
-    ``prefix`` overrides the study's launch prefix. Raises ConfigUnreadable for files that cannot be read and
-    UsageError for a study that cannot be run as it is.
+    ``prefix`` overrides the study's launch prefix, ``budget`` (launches, hours, until) keys of its budget.
+    Raises ConfigUnreadable for files that cannot be read and UsageError for a study that cannot be run as it
+    is.
     """
     document = read_document(path, shown=shown)
     loaded = load_study(document)
@@ -91,6 +93,8 @@ def open_study(
     if loaded.model is None:
         raise UsageError(f"{shown} is not a study file; eaglecfg validate {shown} says what it lacks.")
     study = loaded.model
+    if budget:
+        study = study.model_copy(update={"budget": study.budget.model_copy(update=budget)})
     read_limits(study.objective.limits, document)
     config, deployment = _deployment(document, study)
     facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None

@@ -22,6 +22,7 @@ from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.orphans import end_orphans
+from eaglecfg.tune.process import identity_of
 from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
@@ -164,6 +165,7 @@ class StudyRun:
             "versions": versions,
             "host": platform.node(),
             "pid": os.getpid(),
+            "identity": identity_of(os.getpid()),
         }
 
     def _say_what_changed(self) -> None:

@@ -1,0 +1,140 @@
+"""``eaglecfg tune status``, ``report`` and ``export``: looking at a study, from any shell, while it runs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eaglecfg.cli.output import traceback_option
+from eaglecfg.errors import UsageError
+from eaglecfg.tune.history import History, fold
+from eaglecfg.tune.ledger import LEDGER, Event, read_ledger
+from eaglecfg.tune.opened import Opened, open_study
+
+QUIET_S = 900.0
+"""A ledger without a new line for this long is worth a word: no launch of a small study takes that."""
+
+NOT_RUNNING = 1
+
+
+def study_options(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+    """The study, where its record is, and the prefix that it ran with: as for ``tune`` itself."""
+    for option in (
+        traceback_option,
+        click.option("--launch-prefix", metavar="COMMAND", help="The prefix that the study was run with."),
+        click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder of the record."),
+        click.argument("study", type=click.Path(dir_okay=False)),
+    ):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _read(study: str, out: Path | None, prefix: str | None) -> tuple[Opened, tuple[Event, ...], History]:
+    from eaglecfg.cli.tune import split_words
+
+    opened = open_study(
+        Path(study), shown=study, out=out, launch_anyway=True, prefix=split_words(prefix, "--launch-prefix")
+    )
+    events = read_ledger(opened.folder / LEDGER)
+    return opened, events, fold(events, opened.conditions)
+
+
+@click.command("status")
+@study_options
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def status(study: str, out: Path | None, launch_prefix: str | None, form: str) -> int:
+    """Tell whether the study STUDY runs, what it does now, how far it is and what leads.
+
+    Reads the record only: nothing is locked, launched or changed. Exit code 1: it is not running.
+    """
+    from eaglecfg.tune.standing import standing
+
+    opened, events, _ = _read(study, out, launch_prefix)
+    found = standing(opened, events, time.time())
+    if form == "json":
+        click.echo(json.dumps({"version": 1, **asdict(found)}, indent=1))
+    else:
+        for line in _words(opened, found):
+            click.echo(line)
+    return 0 if found.state == "running" else NOT_RUNNING
+
+
+def _words(opened: Opened, found: Any) -> list[str]:
+    from eaglecfg.cli.tune_progress import best_words
+    from eaglecfg.tune.plan import duration, near
+
+    by = f" (pid {found.pid})" if found.pid is not None else ""
+    lines = [f"{found.name}: {found.state}{by}{f': {found.why}' if found.why else ''}"]
+    if found.now is not None:
+        now = found.now
+        lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
+    left = f", {found.left} left, about {duration(found.left_s)}" if found.left else ""
+    lines.append(f"  done     {found.done} launches{left}")
+    if found.failures:
+        kinds = ", ".join(f"{count} {name}" for name, count in sorted(found.failures.items()))
+        lines.append(f"  failed   {kinds}")
+    if found.best is not None:
+        lines.append(f"  leading  {best_words(*found.best).removeprefix('best ')}")
+    if found.state == "running" and found.quiet_s is not None and found.quiet_s > QUIET_S:
+        lines.append(f"  quiet    nothing was written to the record for {duration(found.quiet_s)}")
+    lines.append(f"  record   {near(opened.folder)}")
+    return lines
+
+
+@click.command("report")
+@study_options
+@click.option(
+    "--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True
+)
+def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -> int:
+    """Print what the study STUDY has come to so far, from its record.
+
+    Exit code 1: nothing has been measured yet.
+    """
+    from eaglecfg.cli.tune import show_results
+    from eaglecfg.tune.results import make_results
+    from eaglecfg.tune.standing import standing
+    from eaglecfg.tune.tables import as_json, markdown
+
+    opened, events, history = _read(study, out, launch_prefix)
+    found = standing(opened, events, time.time())
+    results = make_results(opened.design, history, found.why if found.state == "finished" else "")
+    if form == "json":
+        click.echo(json.dumps(as_json(opened.name, opened.conditions, results), indent=1, allow_nan=False))
+    elif form == "markdown":
+        click.echo(markdown(f"Study {opened.name}", results))
+    else:
+        show_results(results)
+    return 0 if any(item.ok for item in history.launches) else NOT_RUNNING
+
+
+@click.command("export")
+@study_options
+@click.option(
+    "--sqlite",
+    type=click.Path(dir_okay=False, path_type=Path),
+    required=True,
+    help="The new file; optuna-dashboard sqlite:///FILE opens it.",
+)
+def export(study: str, out: Path | None, launch_prefix: str | None, sqlite: Path) -> int:
+    """Write the launches of the study STUDY to a SQLite file that optuna-dashboard opens.
+
+    The file is for looking only: the record stays the truth, and nothing is read back.
+    """
+    from eaglecfg.tune import dashboard
+
+    opened, events, history = _read(study, out, launch_prefix)
+    if not history.launches:
+        raise UsageError(f"{study}: no launch has finished yet, so there is nothing to export.")
+    count = dashboard.export(opened, history, events, sqlite)
+    click.echo(f"{count} launches are in {sqlite}; look at them with: optuna-dashboard sqlite:///{sqlite}")
+    return 0
+
+
+VIEWS = {"status": status, "report": report, "export": export}

@@ -1,0 +1,108 @@
+"""Where a study stands, read from its ledger by anybody, while it runs or after."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from eaglecfg.tune.history import fold
+from eaglecfg.tune.ledger import Event
+from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.plan import make_plan
+from eaglecfg.tune.process import identity_of
+from eaglecfg.tune.ranking import best_so_far
+
+State = Literal["never started", "running", "finished", "gave up", "interrupted", "killed", "elsewhere"]
+"""``killed``: the coordinator is gone and wrote no end. ``elsewhere``: it began on another host, from where
+alone it can be seen whether it still runs."""
+
+READY = "server_info.json"
+"""The file in a launch's folder from which on its server answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The launch that runs. ``doing`` is ``starting`` or ``measuring``, ``seconds`` since its start."""
+
+    n: int
+    label: str
+    doing: str
+    seconds: float
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One look at a study.
+
+    ``failures`` counts failed launches by class, ``best`` is the leading setting and its shrunken factor over
+    the baseline, ``left_s`` the seconds that the launches left are expected to take. ``quiet_s`` is the time
+    not use any more.
+    """
+
+    name: str
+    state: State
+    pid: int | None
+    host: str
+    why: str
+    now: Now | None
+    done: int
+    left: int
+    left_s: float
+    failures: Mapping[str, int]
+    best: tuple[str, float] | None
+    quiet_s: float | None
+
+
+def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
+    """Where the study stands at ``at`` (seconds since the epoch). Takes no lock and writes nothing."""
+    history = fold(events, opened.conditions)
+    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    plan = make_plan(opened, history)
+    state, why = _state(events, session)
+    running = state == "running"
+    return Standing(
+        name=opened.name,
+        state=state,
+        pid=session.data["pid"] if session is not None and running else None,
+        host=str(session.data["host"]) if session is not None else "",
+        why=why,
+        now=_now(events, at) if running else None,
+        done=len(history.launches),
+        left=plan.launches,
+        left_s=plan.seconds,
+        failures=Counter(item.failure for item in history.launches if not item.ok and not item.forgiven),
+        best=best_so_far(opened.design, history),
+        quiet_s=max(0.0, at - events[-1].at) if events else None,
+    )
+
+
+def _state(events: Sequence[Event], session: Event | None) -> tuple[State, str]:
+    if session is None:
+        return "never started", ""
+    after = [event for event in events if event.seq > session.seq]
+    end = next((event for event in reversed(after) if event.kind in ("finished", "interrupted")), None)
+    if end is not None and end.kind == "finished":
+        return ("gave up" if end.data.get("broken") else "finished"), str(end.data["why"])
+    if end is not None:
+        return "interrupted", str(end.data["signal"])
+    if session.data["host"] != platform.node():
+        return "elsewhere", f"it was begun on {session.data['host']}; look there whether it runs"
+    known = session.data.get("identity")
+    if known and identity_of(session.data["pid"]) == known:
+        return "running", ""
+    return "killed", "its process is gone and wrote no end; the same command goes on"
+
+
+def _now(events: Sequence[Event], at: float) -> Now | None:
+    """The launch that has begun and not ended."""
+    last = next((event for event in reversed(events) if event.kind in ("launch", "ended")), None)
+    if last is None or last.kind == "ended":
+        return None
+    folder = Path(last.data["folder"])
+    doing = "measuring" if (folder / READY).exists() else "starting"
+    return Now(last.data["n"], last.data["arm"]["label"], doing, max(0.0, at - last.at), str(folder))
