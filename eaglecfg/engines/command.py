@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,15 +19,36 @@ def launch_arguments(deployment: Deployment, facts: EngineFacts | None = None) -
     """
     words: list[str] = []
     for name, argument in arguments(deployment, facts).items():
-        flag = facts.flags.get(name) if facts is not None else None
-        option = flag.option if flag is not None and flag.option else "--" + name.replace("_", "-")
-        words += _words(option, argument.value, flag.type if flag is not None else "")
+        words += argument_words(name, argument.value, facts)
     return words
 
 
+def argument_words(name: str, value: Any, facts: EngineFacts | None = None) -> list[str]:
+    """The option ``name`` and its value as words of a command line; none for a switch that is false."""
+    flag = facts.flags.get(name) if facts is not None else None
+    option = flag.option if flag is not None and flag.option else "--" + name.replace("_", "-")
+    words = _words(option, value, flag.type if flag is not None else "")
+    if len(words) == 2 and words[1].startswith("-") and not _NEGATIVE.fullmatch(words[1]):
+        return ["=".join(words)]  # as a word of its own the engine's parser takes it for an option
+    return words
+
+
+_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
+"""What argparse takes for a negative number, and so for a value."""
+
+
 def environment(deployment: Deployment) -> dict[str, str]:
-    """Environment variables of the server: ``env`` as it is, the ``nccl`` block with its prefix put back."""
-    return {**deployment.env, **{environment_name(key): text for key, text in deployment.nccl.items()}}
+    """Environment variables of the server: ``env`` as it is, the ``nccl`` block with its prefix put back.
+
+    A variable whose value is ``${NAME}`` with its own name is left out: whoever launches hands it on.
+    """
+    given = {**deployment.env, **{environment_name(key): text for key, text in deployment.nccl.items()}}
+    return {name: text for name, text in given.items() if text != handed_on(name)}
+
+
+def handed_on(name: str) -> str:
+    """The value that stands for "as in the environment of whoever launches": ``${NAME}``."""
+    return f"${{{name}}}"
 
 
 def environment_name(key: str) -> str:

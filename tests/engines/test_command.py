@@ -87,3 +87,13 @@ def test_aliases_get_the_name_of_the_flag() -> None:
 def test_nccl_variables_get_their_prefix_back() -> None:
     made = deployment(nccl={"proto": "LL", "NCCL_P2P_LEVEL": "SYS"}, env={"OMP_NUM_THREADS": "1"})
     assert environment(made) == {"OMP_NUM_THREADS": "1", "NCCL_PROTO": "LL", "NCCL_P2P_LEVEL": "SYS"}
+
+
+def test_a_value_that_looks_like_an_option_stays_a_value() -> None:
+    made = deployment(speculative="off", server={"served_model_name": "-x", "random_seed": -1, "a": "-0.5"})
+    assert launch_arguments(made)[2:] == ["--served-model-name=-x", "--random-seed", "-1", "--a", "-0.5"]
+
+
+def test_a_variable_that_is_handed_on_is_left_to_whoever_launches() -> None:
+    made = deployment(env={"HF_TOKEN": "${HF_TOKEN}", "HOME": "${HF_TOKEN}"})
+    assert environment(made) == {"HOME": "${HF_TOKEN}"}
