@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from eaglecfg.nccl.engine_writes import Launch, engine_table
+from eaglecfg.nccl.custom import custom_fact, custom_row, custom_shuts
+from eaglecfg.nccl.engine_writes import Launch
 from eaglecfg.nccl.gpus import Gpu
+from eaglecfg.nccl.paths import Machine, fusion_runs
 from eaglecfg.nccl.version import at_least
 
 Name = Literal["none", "custom", "fused", "nccl", "mixed", "unknown"]
@@ -36,7 +37,9 @@ def decode_carrier(launch: Launch, topology: str | None, gpu: Gpu | None, *, fus
     for flag in ("enable_mscclpp", "enable_torch_symm_mem"):
         if launch.flag(flag):
             return Carrier("mixed", f"--{flag.replace('_', '-')} takes some sizes")
-    off = _custom_off(launch)
+    off = custom_shuts(launch)
+    if off and _still_fuses(launch, topology, gpu, fused=fused):
+        return Carrier("mixed", "FlashInfer's fused all-reduce carries the target's layers, NCCL the rest")
     if off:
         return Carrier("nccl", off)
     if launch.nodes > 1:
@@ -48,30 +51,25 @@ def decode_carrier(launch: Launch, topology: str | None, gpu: Gpu | None, *, fus
     return _on_one_node(launch, topology, gpu, fused=fused)
 
 
-def _custom_off(launch: Launch) -> str:
-    """Why the engine's own all-reduce is off, empty where it is on."""
-    for flag in ("disable_custom_all_reduce", "enable_deterministic_inference"):
-        if launch.flag(flag):
-            return f"--{flag.replace('_', '-')} turns the engine's own all-reduce off"
-    visible = launch.env.get("CUDA_VISIBLE_DEVICES", "")
-    if visible and not all(part.strip().isdigit() for part in visible.split(",")):
-        return "the engine cannot read CUDA_VISIBLE_DEVICES and leaves its own all-reduce off"
-    return ""
+def _still_fuses(launch: Launch, topology: str | None, gpu: Gpu | None, *, fused: bool) -> bool:
+    """Whether FlashInfer's fusion runs although the engine's own all-reduce is off."""
+    linked = Machine(topology, gpu).linked(launch.tensor)
+    return linked and launch.nodes == 1 and fusion_runs(launch, gpu, automatic=fused) is True
 
 
 def _on_one_node(launch: Launch, topology: str, gpu: Gpu | None, *, fused: bool) -> Carrier:
-    linked = topology == "nvswitch" or (topology == "nvlink-pair" and launch.tensor == 2)
-    row = custom_fact(launch)
-    source = f"{row['source']} (sglang {row['read_in']})"
+    linked = Machine(topology, gpu).linked(launch.tensor)
+    fact, row = custom_fact(launch), custom_row(launch, gpu, linked=linked)
+    source = f"{fact['source']} (sglang {fact['read_in']})"
     if linked and fused and gpu is not None and gpu.major in (9, 10):
         return Carrier("fused", "FlashInfer's fused all-reduce carries it", source=source)
-    if linked and launch.tensor in row["sizes"]:
+    if linked and row is not None:
         return Carrier("custom", "the engine's own all-reduce carries it over NVLink", source=source)
     if launch.env.get("SGLANG_ENABLE_PCIE_IPC_ALLREDUCE") in ("1", "true") and at_least(
         launch.version, "0.5.21"
     ):
         return Carrier("mixed", "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE takes the sizes that it supports")
-    if not linked and launch.tensor == 2:
+    if row is not None:
         return Carrier(
             "custom", "for two ranks the engine's own all-reduce works over PCIe too", source=source
         )
@@ -79,14 +77,7 @@ def _on_one_node(launch: Launch, topology: str, gpu: Gpu | None, *, fused: bool)
         return Carrier(
             "nccl", f"the engine's own all-reduce does not know {launch.tensor} ranks", source=source
         )
+    if launch.tensor == 2:
+        why = "this version has no all-reduce of its own for two ranks without NVLink"
+        return Carrier("nccl", why, source=source)
     return Carrier("nccl", "more than two ranks without NVLink between all of them", source=source)
-
-
-def custom_fact(launch: Launch) -> Mapping[str, Any]:
-    """The row about the engine's own all-reduce that this launch builds: ``sizes``, ``most_bytes``."""
-    first, second = engine_table()["custom_all_reduce"]
-    later = at_least(launch.version, second["since"])
-    asked = launch.env.get(second["switch"], launch.env.get(first["second"], "")).lower()
-    newer = asked in ("1", "true") or (later and asked not in ("0", "false"))
-    row: Mapping[str, Any] = second if newer else first
-    return row
