@@ -1,0 +1,92 @@
+"""Who carries the all-reduces of one deployment: phase by phase, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.resolve import Resolution
+from eaglecfg.nccl.engine_writes import Launch
+from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs
+from eaglecfg.nccl.traffic import Phase, batches, phases, prefill
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One size of one phase. ``layers``: who takes the all-reduces inside layers; ``others``: who takes the
+    rest (the embedding's)."""
+
+    phase: Phase
+    batch: int
+    size: int
+    layers: Taken
+    others: Taken
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePath:
+    """``ranks`` share one tensor. ``steps`` of decode and verify, empty where the files do not tell the
+    sizes; ``contrast`` is one chunk of prefill. ``small``: who takes a message of a few kilobytes, whatever
+    the sizes are."""
+
+    ranks: int
+    steps: tuple[Step, ...]
+    contrast: Step | None
+    small: Taken
+
+    @property
+    def takers(self) -> tuple[Taken, ...]:
+        """Everything that carries some part of decode, each carrier once, the target's layers first."""
+        found = [taken for step in self.by_weight for taken in (step.layers, step.others)] or [self.small]
+        return tuple({taken.carrier: taken for taken in reversed(found)}.values())[::-1]
+
+    @property
+    def by_weight(self) -> Sequence[Step]:
+        """The steps, those of the target first."""
+        return sorted(self.steps, key=lambda step: not step.phase.fuses)
+
+    @property
+    def nccl(self) -> bool:
+        """Whether NCCL's settings may act on decode or verify."""
+        return any(taken.nccl for taken in self.takers)
+
+
+def decode_path(
+    launch: Launch,
+    machine: Machine,
+    resolution: Resolution,
+    target: ModelConfig | None,
+    draft: ModelConfig | None,
+    *,
+    automatic: bool,
+) -> DecodePath:
+    """The path of a deployment. ``automatic``: this engine version fuses all-reduces by itself for the
+    target's class. Pure."""
+    ranks = resolution.runs("tp_size")
+    if isinstance(ranks, int) and not isinstance(ranks, bool) and ranks > 0:
+        launch = replace(launch, tensor=ranks)
+    fusion = fusion_runs(launch, machine.gpu, automatic=automatic)
+
+    def taken(message: Message) -> Taken:
+        return all_reduce_path(launch, machine, message, fusion=fusion)
+
+    def step(phase: Phase, batch: int) -> Step:
+        size, rows = phase.size(batch), batch * phase.rows
+        inside, outside = (
+            taken(Message(rows, size, phase.dtype, layer=layer)) for layer in (phase.fuses, False)
+        )
+        return Step(phase, batch, size, inside, outside)
+
+    def all_steps() -> Iterator[Step]:
+        for phase in phases(launch.version, resolution, target, draft):
+            for batch in batches(resolution):
+                yield step(phase, batch)
+
+    chunk = prefill(resolution, target)
+    return DecodePath(
+        launch.tensor,
+        tuple(all_steps()) if launch.tensor > 1 else (),
+        step(chunk, 1) if chunk is not None and launch.tensor > 1 else None,
+        taken(Message(1, 8192)),
+    )
