@@ -1,1 +1,1 @@
-"""Typed models of eaglecfg.yaml and of study files; pydantic checks shape only, relations are rules."""
+"""Typed models of eaglecfg.yaml and of study files; pydantic_core checks shape only, relations are rules."""

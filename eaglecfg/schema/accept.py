@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from pydantic import BaseModel, ValidationError
+from pydantic_core import ValidationError
 
 from eaglecfg.record import record
+from eaglecfg.schema.base import Model
 from eaglecfg.source.span import KeyPath
-
-Model = TypeVar("Model", bound=BaseModel)
 
 
 @record

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
-
-from eaglecfg.schema.base import TEXT, FormatVersion, StrictModel
+from eaglecfg.schema.base import FormatVersion, StrictModel
+from eaglecfg.schema.core import Field, Tagged
 from eaglecfg.schema.suppression import SUPPRESS, Suppression
 
 
@@ -16,18 +15,14 @@ class Engine(StrictModel):
     name: str = Field(
         default="sglang", description="Engine name; sglang is the one whose facts ship with eaglecfg."
     )
-    version: str = Field(
-        description="Engine version, as pip spells it (0.5.14, 0.5.10.post1).", json_schema_extra=TEXT
-    )
+    version: str = Field(description="Engine version, as pip spells it (0.5.14, 0.5.10.post1).", text=True)
 
 
 class Target(StrictModel):
     """The model whose output is served. All but the checkpoint is optional and cross-checked with files."""
 
     checkpoint: str = Field(description="Folder of the checkpoint, relative to this file, or a hub id.")
-    revision: str | None = Field(
-        default=None, description="Hub revision (commit, tag or branch).", json_schema_extra=TEXT
-    )
+    revision: str | None = Field(default=None, description="Hub revision (commit, tag or branch).", text=True)
     architecture: str | None = Field(default=None, description="architectures[0] of config.json.")
     hidden_size: int | None = Field(default=None, description="Width of the residual stream.")
     num_hidden_layers: int | None = Field(default=None, description="Number of decoder layers, n.")
@@ -48,9 +43,7 @@ class Draft(StrictModel):
     """The EAGLE-3 draft. All but the checkpoint is optional and cross-checked with the files."""
 
     checkpoint: str = Field(description="Folder of the checkpoint, relative to this file, or a hub id.")
-    revision: str | None = Field(
-        default=None, description="Hub revision (commit, tag or branch).", json_schema_extra=TEXT
-    )
+    revision: str | None = Field(default=None, description="Hub revision (commit, tag or branch).", text=True)
     architecture: str | None = Field(default=None, description="architectures[0] of config.json.")
     fc_input_width: int | None = Field(
         default=None, description="Columns of fc.weight: captured states × target hidden size."
@@ -122,32 +115,23 @@ class Speculative(StrictModel):
 class Hardware(StrictModel):
     """The machine that will serve, for checks that depend on it."""
 
-    gpu: str | None = Field(
-        default=None, description="GPU name (H200, RTX PRO 6000, ...).", json_schema_extra=TEXT
-    )
+    gpu: str | None = Field(default=None, description="GPU name (H200, RTX PRO 6000, ...).", text=True)
     count: int | None = Field(default=None, description="GPUs per host.")
     topology: Literal["single", "nvswitch", "nvlink-pair", "pcie"] | None = Field(
         default=None, description="single; nvswitch: all pairs one hop; nvlink-pair: bridged pairs; pcie."
     )
-    gpu_memory: str | None = Field(
-        default=None, description="Memory of one GPU (96GiB).", json_schema_extra=TEXT
-    )
-    nccl_version: str | None = Field(
-        default=None, description="NCCL as loaded at run time.", json_schema_extra=TEXT
-    )
-    cuda: str | None = Field(default=None, description="CUDA version.", json_schema_extra=TEXT)
-    torch: str | None = Field(default=None, description="torch version.", json_schema_extra=TEXT)
-    python: str | None = Field(default=None, description="Python version.", json_schema_extra=TEXT)
+    gpu_memory: str | None = Field(default=None, description="Memory of one GPU (96GiB).", text=True)
+    nccl_version: str | None = Field(default=None, description="NCCL as loaded at run time.", text=True)
+    cuda: str | None = Field(default=None, description="CUDA version.", text=True)
+    torch: str | None = Field(default=None, description="torch version.", text=True)
+    python: str | None = Field(default=None, description="Python version.", text=True)
 
 
 def _form_of_speculative(value: Any) -> str:
     return "<shape>" if isinstance(value, dict | Speculative) else "<off>"
 
 
-SpeculativeForm = Annotated[
-    Annotated[Literal["off"], Tag("<off>")] | Annotated[Speculative, Tag("<shape>")],
-    Discriminator(_form_of_speculative),
-]
+SpeculativeForm = Annotated[Literal["off"] | Speculative, Tagged(_form_of_speculative, ("<off>", "<shape>"))]
 """``off`` or a shape. The tags cannot be keys of a file, so that error locations stay readable."""
 
 ServerValue = str | int | float | bool | None | list[Any] | dict[str, Any]
@@ -173,11 +157,9 @@ class Deployment(StrictModel):
     nccl: dict[str, str] = Field(
         default={},
         description="NCCL variables without the NCCL_ prefix, in lower or upper case.",
-        json_schema_extra=TEXT,
+        text=True,
     )
-    env: dict[str, str] = Field(
-        default={}, description="Environment variables of the server.", json_schema_extra=TEXT
-    )
+    env: dict[str, str] = Field(default={}, description="Environment variables of the server.", text=True)
     unchecked_variables: list[str] = Field(
         default=[],
         description="NCCL variables that eaglecfg does not know and shall hand on without a check.",

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import ModelSchema
 
+from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.deployment import ConfigFile
 from eaglecfg.schema.load import EMPTY_BLOCKS
 from eaglecfg.schema.nccl_block import nccl_block
@@ -38,8 +40,27 @@ def json_schemas() -> dict[str, Schema]:
     }
 
 
-def _schema(model: type[BaseModel], name: str, title: str) -> Schema:
-    schema = model.model_json_schema(ref_template="#/definitions/{model}")
+class _Described(GenerateJsonSchema):
+    """pydantic's JSON Schemas, with what our models say of themselves and of their fields."""
+
+    def model_schema(self, schema: ModelSchema) -> Schema:
+        model = schema["cls"]
+        assert issubclass(model, StrictModel)
+        out = self.generate_inner(schema["schema"])
+        out["description"] = model.__doc__
+        out["additionalProperties"] = model.model_unknown == "allow"
+        for name, field in model.model_fields.items():
+            out["properties"][name]["description"] = field.description
+            if field.text:
+                _allow_numbers(out["properties"][name])
+        return out
+
+    def encode_default(self, dft: Any) -> Any:
+        return dft.model_dump() if isinstance(dft, StrictModel) else dft
+
+
+def _schema(model: type[StrictModel], name: str, title: str) -> Schema:
+    schema = _Described(ref_template="#/definitions/{model}").generate(model.core_schema())
     if "$defs" in schema:
         schema["definitions"] = schema.pop("$defs")
     _everywhere(schema, _plain)
@@ -66,8 +87,6 @@ def _plain(schema: Schema) -> None:
         schema.pop("title")
     if isinstance(schema.get("default"), dict):
         del schema["default"]  # the default of a block is what its keys default to
-    if schema.pop("x-source-text", False):
-        _allow_numbers(schema)
     if "$ref" in schema and len(schema) > 1:
         # Draft 7 ignores what stands beside $ref.
         schema["allOf"] = [{"$ref": schema.pop("$ref")}]

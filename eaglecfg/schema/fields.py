@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from typing import Any, get_args
-
-from pydantic import BaseModel
+from typing import Any, get_args, get_origin
 
 from eaglecfg.record import record
-from eaglecfg.schema.base import TEXT
+from eaglecfg.schema.base import StrictModel, kinds_of
 from eaglecfg.source.span import KeyPath
 
 
@@ -18,23 +15,29 @@ class FieldKind:
     """One field. ``model`` is the model inside; ``named`` tells that it maps names to such models."""
 
     text: bool
-    model: type[BaseModel] | None
+    model: type[StrictModel] | None
     named: bool
 
 
-@cache
-def fields_of(model: type[BaseModel]) -> Mapping[str, FieldKind]:
+_FIELDS: dict[type[StrictModel], Mapping[str, FieldKind]] = {}
+
+
+def fields_of(model: type[StrictModel]) -> Mapping[str, FieldKind]:
     """The fields of ``model`` by name."""
-    out = {}
-    for name, field in model.model_fields.items():
-        extra = field.json_schema_extra
-        inner = _model_in(field.annotation)
-        named = inner is not None and getattr(field.annotation, "__origin__", None) is dict
-        out[name] = FieldKind(isinstance(extra, dict) and TEXT.items() <= extra.items(), inner, named)
-    return out
+    if model not in _FIELDS:
+        kinds = kinds_of(model)
+        _FIELDS[model] = {
+            name: _field_kind(kinds[name], spec.text) for name, spec in model.model_fields.items()
+        }
+    return _FIELDS[model]
 
 
-def field_at(model: type[BaseModel], path: KeyPath) -> FieldKind | None:
+def _field_kind(annotation: Any, text: bool) -> FieldKind:
+    inner = _model_in(annotation)
+    return FieldKind(text, inner, inner is not None and get_origin(annotation) is dict)
+
+
+def field_at(model: type[StrictModel], path: KeyPath) -> FieldKind | None:
     """The field that governs ``path``: the deepest on the way, None where the model knows no such key."""
     found: FieldKind | None = None
     named = False
@@ -55,14 +58,14 @@ def field_at(model: type[BaseModel], path: KeyPath) -> FieldKind | None:
     return found
 
 
-def takes_text(model: type[BaseModel], path: KeyPath) -> bool:
+def takes_text(model: type[StrictModel], path: KeyPath) -> bool:
     """Whether a scalar at ``path`` means its spelling, so that ``2.30`` and ``010`` are unambiguous there."""
     found = field_at(model, path)
     return found is not None and found.text
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _model_in(annotation: Any) -> type[StrictModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, StrictModel):
         return annotation
     for part in get_args(annotation):
         if (inner := _model_in(part)) is not None:

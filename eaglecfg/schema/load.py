@@ -10,7 +10,7 @@ from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
 from eaglecfg.schema.gather import OPEN_VALUES, Gathered, doubtful, gather, overlay
-from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem
+from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem, document_path
 from eaglecfg.schema.suppression import Suppression
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
@@ -77,17 +77,20 @@ def load_deployment(
             if block in data and data[block] is None:
                 del data[block]
     unknown = doubtful(document, merged, lambda path: takes_text(Deployment, path))
-    shell = LoadedDeployment(name, Deployment.model_construct(), merged.origin)
+
+    def locate(path: KeyPath) -> KeyPath:
+        return document_path(name, merged.origin, path)
+
     for block in _OPEN_BLOCKS:
         held = data.get(block) if isinstance(data, dict) else None
         if isinstance(held, dict) and len(held) > MOST_KEYS:
             message = f"{block} takes up to {MOST_KEYS:,} keys, not {len(held):,}"
-            at = shell.document_path((block,))
+            at = locate((block,))
             problems.append(SchemaProblem("wrong-type", at, message, "keep those that are meant"))
             unknown.add((block,))
     accepted = accept(Deployment, data, take_out(data, unknown))
     for refusal in accepted.refusals:
-        problem = problem_of(Deployment, refusal, document, shell.document_path)
+        problem = problem_of(Deployment, refusal, document, locate)
         message = problem.message
         if message.startswith("the file"):
             message = f"deployment {name}{message.removeprefix('the file')}"

@@ -53,9 +53,14 @@ class LoadedDeployment:
 
     def document_path(self, path: KeyPath) -> KeyPath:
         """The document path of ``path``, or of its nearest parent that stands in the file."""
-        while path and path not in self.origin:
-            path = path[:-1]
-        return self.origin.get(path, ("deployments", self.name))
+        return document_path(self.name, self.origin, path)
+
+
+def document_path(deployment: str, origin: Mapping[KeyPath, KeyPath], path: KeyPath) -> KeyPath:
+    """The document path of a path inside a deployment, or of its nearest parent that stands in the file."""
+    while path and path not in origin:
+        path = path[:-1]
+    return origin.get(path, ("deployments", deployment))
 
 
 @record

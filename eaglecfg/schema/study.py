@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
-
-from eaglecfg.schema.base import TEXT, FormatVersion, StrictModel
+from eaglecfg.schema.base import FormatVersion, StrictModel
+from eaglecfg.schema.core import Field, Tagged
 from eaglecfg.schema.suppression import SUPPRESS, Suppression
 
 
@@ -14,10 +13,7 @@ def _form_of_stop(value: Any) -> str:
     return "<command>" if isinstance(value, list) else "<group>"
 
 
-StopForm = Annotated[
-    Annotated[Literal["group"], Tag("<group>")] | Annotated[list[str], Tag("<command>")],
-    Discriminator(_form_of_stop),
-]
+StopForm = Annotated[Literal["group"] | list[str], Tagged(_form_of_stop, ("<group>", "<command>"))]
 
 
 class Launch(StrictModel):
@@ -25,20 +21,18 @@ class Launch(StrictModel):
 
     prefix: list[str] = Field(
         description="Command that starts the engine's server; {python} is the Python that runs eaglecfg.",
-        json_schema_extra=TEXT,
+        text=True,
     )
     stop: StopForm = Field(
         default="group",
         description="group: the supervisor ends the process tree. Or a stop command; {cid} is the launch id.",
-        json_schema_extra=TEXT,
+        text=True,
     )
-    env: dict[str, str] = Field(
-        default={}, description="Environment variables of every launch.", json_schema_extra=TEXT
-    )
+    env: dict[str, str] = Field(default={}, description="Environment variables of every launch.", text=True)
     flags: list[str] = Field(
         default=[],
         description="Extra server flags for every launch, passed through unread.",
-        json_schema_extra=TEXT,
+        text=True,
     )
     startup_s: float = Field(
         default=600.0, description="Start-up limit in seconds until launches have been seen."
@@ -82,7 +76,7 @@ class Budget(StrictModel):
         default=None, description="Server launches, finals included."
     )
     hours: float | None = Field(default=None, description="Hours from the first launch.")
-    until: str | None = Field(default=None, description="Local time of day (07:00).", json_schema_extra=TEXT)
+    until: str | None = Field(default=None, description="Local time of day (07:00).", text=True)
 
 
 class StudyFile(StrictModel):

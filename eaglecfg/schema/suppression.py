@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
-from eaglecfg.schema.base import TEXT, StrictModel
+from eaglecfg.schema.base import StrictModel
+from eaglecfg.schema.core import Field
 
 
 class Suppression(StrictModel):
     """One finding that is accepted, and why."""
 
-    rule: str = Field(description="Id or slug of the rule whose finding is accepted.", json_schema_extra=TEXT)
-    reason: str = Field(description="Why the finding is accepted.", json_schema_extra=TEXT)
+    rule: str = Field(description="Id or slug of the rule whose finding is accepted.", text=True)
+    reason: str = Field(description="Why the finding is accepted.", text=True)
     deployment: str | None = Field(
         default=None,
         description="The deployment in which it is accepted; absent: in all of the file.",
-        json_schema_extra=TEXT,
+        text=True,
     )
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from pydantic import ConfigDict, Field
+from typing import Any
 
 from eaglecfg.schema.accept import accept
 from eaglecfg.schema.base import StrictModel
+from eaglecfg.schema.core import Field
 from eaglecfg.schema.wording import sentence_of
 
 
-class TrainingRecord(StrictModel):
+class TrainingRecord(StrictModel, extra="allow"):
     """What a trainer knows about a draft and no other file tells. Unknown keys are fine."""
 
-    model_config = ConfigDict(strict=True, extra="allow", frozen=True)
-
     version: int = Field(description="Version of this record format; 1.")
-    boundaries: Annotated[tuple[Annotated[int, Field(strict=True)], ...], Field(strict=False)] = Field(
+    boundaries: tuple[int, ...] = Field(
         description="Boundaries captured in training, in the order of fc's column blocks."
     )
     ttt_steps: int | None = Field(default=None, description="Steps of training-time test.")

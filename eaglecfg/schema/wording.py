@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pydantic import BaseModel
-
 from eaglecfg.schema.accept import Refusal
+from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.fields import field_at, fields_of
 from eaglecfg.schema.loaded import SchemaProblem
 from eaglecfg.source.document import Document
@@ -52,7 +51,7 @@ SYNONYMS = {
 
 
 def problem_of(
-    model: type[BaseModel], refusal: Refusal, document: Document, locate: Callable[[KeyPath], KeyPath]
+    model: type[StrictModel], refusal: Refusal, document: Document, locate: Callable[[KeyPath], KeyPath]
 ) -> SchemaProblem:
     """The problem behind a refusal by ``model``. ``locate`` gives the document path of a path in its data."""
     if refusal.reason == "missing":
@@ -107,7 +106,7 @@ def shown_value(value: Any, place: Place | None) -> str:
     return text
 
 
-def _wrong_type_help(model: type[BaseModel], refusal: Refusal, takes: str) -> str:
+def _wrong_type_help(model: type[StrictModel], refusal: Refusal, takes: str) -> str:
     value, name = refusal.value, str(refusal.path[-1]) if refusal.path else ""
     if value is None:
         return "write a value, or remove the key" if takes != "text" else 'write text, or "" for empty text'
@@ -143,7 +142,7 @@ def _number_help(value: Any, takes: str) -> str:
     return f"write {takes}"
 
 
-def _unknown_key(model: type[BaseModel], path: KeyPath, spelled: str) -> tuple[str, str]:
+def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple[str, str]:
     """Message and help for the key at ``path`` that nothing knows."""
     block = path[:-1]
     found = field_at(model, block) if block else None

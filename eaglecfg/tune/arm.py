@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic_core import ValidationError
 
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.study.parts import SECTIONS, UNSET
