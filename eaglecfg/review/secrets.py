@@ -1,0 +1,32 @@
+"""What is a secret in a launch: it is never written, and read from the environment of whoever launches."""
+
+from __future__ import annotations
+
+from eaglecfg.machine.redact import SECRET_ENDINGS, SECRET_WORDS, is_secret_name, redact_text
+
+
+def is_secret_variable(name: str) -> bool:
+    """Whether an environment variable of this name usually holds a secret."""
+    return is_secret_name(name)
+
+
+def is_secret_flag(name: str, kind: str) -> bool:
+    """Whether the server flag ``name`` takes a secret. ``kind`` is the type of its values, empty: not known.
+
+    Many flags speak of the tokens of a model (``speculative_token_map``), so only the last word counts.
+    """
+    upper = name.upper().replace("-", "_")
+    return kind in ("", "str") and (
+        upper.rpartition("_")[2] in SECRET_WORDS or upper.endswith(SECRET_ENDINGS)
+    )
+
+
+def is_secret_value(text: str) -> bool:
+    """Whether a text holds what looks like a key, a token or a password in a URL."""
+    return redact_text(text) != text
+
+
+def variable_of(flag: str, item: int | None = None) -> str:
+    """The variable that stands in for a secret value of ``flag``, or for one item of its list, from 1."""
+    name = f"SGLANG_{flag.upper().replace('-', '_').replace('.', '_')}"
+    return name if item is None else f"{name}_{item}"
