@@ -39,7 +39,7 @@ class Launch:
     start and first warm-up. ``forgiven`` failures stay in the record and decide nothing any more.
     ``baseline``: the deployment as it stands, or that without speculation.
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
-    the same prompts differed within the launch, as a share.
+    the same prompts differed within the launch, as a share. ``doubtful``: killed, perhaps from outside.
     """
 
     n: int
@@ -64,6 +64,7 @@ class Launch:
     baseline: bool = False
     unsettled: tuple[int, ...] = ()
     wander: float | None = None
+    doubtful: bool = False
 
     @property
     def ok(self) -> bool:
@@ -73,7 +74,7 @@ class Launch:
     @property
     def ambiguous(self) -> bool:
         """Whether the machine may have caused the failure as well as the setting."""
-        return self.failure in (BASELINE_AMBIGUOUS if self.baseline else AMBIGUOUS_FAILURES)
+        return self.doubtful or self.failure in (BASELINE_AMBIGUOUS if self.baseline else AMBIGUOUS_FAILURES)
 
     @property
     def score(self) -> float:
@@ -114,13 +115,16 @@ class History:
         """Launches that are not to be repeated: failures that are forgiven, those of the machine and first
         ambiguous ones left out."""
         out: list[Launch] = []
-        doubted: set[str] = set()
+        doubted: dict[str, bool] = {}
         for item in self.launches:
             if item.failure in MACHINE_FAILURES or item.forgiven:
                 continue
             if item.ambiguous and item.arm not in doubted:
-                doubted.add(item.arm)
+                doubted[item.arm] = item.doubtful
                 continue
+            # A setting that was killed and then ran was not at fault: the next kill is a first one again.
+            if item.ok and doubted.get(item.arm):
+                del doubted[item.arm]
             out.append(item)
         return out
 
@@ -212,4 +216,5 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         baseline=_is_baseline(asked["arm"]),
         unsettled=tuple(data.get("unsettled", ())),
         wander=data.get("wander"),
+        doubtful=data.get("doubtful", False),
     )

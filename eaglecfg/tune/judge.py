@@ -151,6 +151,7 @@ def ended(
         "failure": failure,
         "message": message,
         "lines": list(result.lines),
+        "doubtful": result.doubtful,
         "scores": scores_of(result.blocks) if not failure else {},
         "counters": counters_of(result.blocks) if not failure else {},
         "startup_s": result.startup_s,

@@ -323,6 +323,7 @@ class _Launch:
             message=failure.message if failure else "",
             identity=self.supervision.identity,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
+            doubtful=failure is not None and failure.doubtful,
         )
 
 

@@ -90,8 +90,7 @@ def _repeat(history: History, last: Launch) -> bool:
         return False
     if last.failure in MACHINE_FAILURES:
         return True
-    before = (item for item in history.launches[:-1] if item.arm == last.arm and not item.forgiven)
-    return last.ambiguous and not any(item.ambiguous for item in before)
+    return last.ambiguous and all(item.n != last.n for item in history.settled())
 
 
 def _trouble(design: Design, history: History, since: int) -> str:

@@ -151,7 +151,7 @@ class LaunchResult:
     what the server says it runs, by flag name with underscores. ``pid``, ``started`` (seconds since the
     epoch) and ``marker`` identify the supervisor, ``identity`` its start in clock ticks since boot
     together with the boot id. ``timings`` splits the launch's seconds: startup, warmup, measure, check,
-    stop.
+    stop. ``doubtful``: the server was killed, perhaps by somebody outside.
     """
 
     outcome: Literal["ok", "failed"]
@@ -171,6 +171,7 @@ class LaunchResult:
     identity: str = ""
     timings: Mapping[str, float] = field(default_factory=dict)
     warmups: tuple[WarmUp, ...] = ()
+    doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)

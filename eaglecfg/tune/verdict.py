@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,13 @@ from eaglecfg.tune.trial import Block, FailureClass, Limits
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a launch failed."""
+    """Why a launch failed. ``doubtful``: somebody outside may have done it, so that it says little about the
+    setting yet."""
 
     failure: FailureClass
     message: str
     lines: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 def of_exit(events: Mapping[str, Mapping[str, Any]], log: Path, *, answered: bool, warm: bool) -> Failure:
@@ -30,7 +33,9 @@ def of_exit(events: Mapping[str, Mapping[str, Any]], log: Path, *, answered: boo
     how = exit_words(events["exit"]["code"], events["exit"]["signal"])
     when = "during start-up" if not answered else "under load" if warm else "during warm-up"
     failure, lines = classify(read_tail(log), default="crash", starting=not answered)
-    return Failure(failure, f"the server ended {when} with {how}", lines)
+    # No program ends itself so: it was an operator, or the kernel when the host's memory ran out.
+    killed = failure == "crash" and events["exit"]["signal"] == signal.SIGKILL
+    return Failure(failure, f"the server ended {when} with {how}", lines, doubtful=killed)
 
 
 def of_output(message: str, log: Path) -> Failure:
