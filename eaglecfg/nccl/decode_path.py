@@ -28,12 +28,14 @@ class Step:
 class DecodePath:
     """``ranks`` share one tensor. ``steps`` of decode and verify, empty where the files do not tell the
     sizes; ``contrast`` is one chunk of prefill. ``small``: who takes a message of a few kilobytes, whatever
-    the sizes are."""
+    the sizes are. ``gathers``: with data-parallel attention the ranks gather and scatter, and ``steps`` say
+    nothing about them."""
 
     ranks: int
     steps: tuple[Step, ...]
     contrast: Step | None
     small: Taken
+    gathers: bool = False
 
     @property
     def takers(self) -> tuple[Taken, ...]:
@@ -89,4 +91,5 @@ def decode_path(
         tuple(all_steps()) if launch.tensor > 1 else (),
         step(chunk, 1) if chunk is not None and launch.tensor > 1 else None,
         taken(Message(1, 8192)),
+        launch.tensor > 1 and bool(launch.flag("enable_dp_attention")),
     )

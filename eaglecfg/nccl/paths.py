@@ -23,9 +23,12 @@ CarrierName = Literal[
     "not_known",
 ]
 
+FUSED = "with the norm behind it"
+"""How FlashInfer takes an all-reduce inside a layer."""
+
 TITLES: Mapping[str, str] = {
     "none": "nothing",
-    "fused": "FlashInfer's fused all-reduce",
+    "fused": "FlashInfer's all-reduce",
     "custom": "the engine's own all-reduce",
     "mscclpp": "MSCCL++",
     "pcie_ipc": "FlashInfer's PCIe all-reduce",
@@ -144,7 +147,7 @@ def fusion_runs(launch: Launch, gpu: Gpu | None, *, automatic: bool) -> bool | N
         return None
     if gpu.major not in (9, 10):
         return False
-    return bool(asked) or launch.nodes == 1 or gpu.major == 10
+    return launch.nodes == 1 or (gpu.fabric and at_least(launch.version, "0.5.14"))
 
 
 def _fused(launch: Launch, machine: Machine, message: Message, fusion: bool | None) -> Taken | None:
@@ -164,6 +167,7 @@ def _fused(launch: Launch, machine: Machine, message: Message, fusion: bool | No
         f"the engine fuses it into the norm behind it, up to {row['most_rows']} tokens"
         if message.layer
         else "where fusion is on, this version hands FlashInfer every all-reduce",
+        how=FUSED if message.layer else "alone",
         most=message.size // max(message.rows, 1) * int(row["most_rows"]),
         source=_place(row),
     )

@@ -10,8 +10,9 @@ from typing import Any
 
 from eaglecfg.engines.datapath import ONE_RANK, Hop, Size, data_path
 from eaglecfg.engines.wiring import wiring_of
+from eaglecfg.report.all_reduce import as_data, section
+from eaglecfg.report.counts import counted
 from eaglecfg.report.styled import Line, Part, Style, line, wrapped
-from eaglecfg.report.text import counted
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.runner import check_context
@@ -72,13 +73,13 @@ def render(context: Context, width: int) -> list[Line]:
     out = [line(Part(head, "bold")), ()]
     hops = hops_of(context)
     if not hops:
-        return [*out, *wrapped(line("  "), missing(context), width, "   ")]
+        return [*out, *wrapped(line("  "), missing(context), width, "   "), (), *section(context, width)]
     first = 1
     for _, alike in groupby(hops, key=lambda hop: (hop.spread, hop.why)):
         group = list(alike)
         out += _group(group, first, len(str(len(hops))), width, hops[0].why == ONE_RANK)
         first += len(group)
-    return [*out, *_verdict(context, hops, width)]
+    return [*out, *section(context, width), (), *_verdict(context, hops, width)]
 
 
 def _group(hops: Sequence[Hop], first: int, digits: int, width: int, alone: bool) -> list[Line]:
@@ -150,6 +151,7 @@ def as_json(contexts: Sequence[Context]) -> str:
                 "engine": f"{context.engine.name} {context.engine.version}" if context.engine else None,
                 "hops": [asdict(hop) for hop in hops],
                 "reason": missing(context) if not hops else None,
+                "all_reduce": as_data(context),
             }
         )
     return json.dumps({"version": 1, "deployments": rows}, indent=2, ensure_ascii=False, default=str) + "\n"
