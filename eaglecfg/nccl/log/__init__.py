@@ -1,1 +1,1 @@
-"""NCCL's debug output, read for what it chose and took."""
+"""NCCL's own log: what NCCL took from its environment, and what it chose for which message."""
