@@ -14,9 +14,8 @@ from eaglecfg import __version__
 from eaglecfg.errors import EaglecfgError
 
 # For the start-up time, which a pre-deploy check pays at every call: collecting garbage while modules load
-# finds none, and looking for pydantic plug-ins reads the metadata of every installed package.
+# finds none.
 gc.set_threshold(50_000)
-os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 COMMANDS = {
     "validate": "Check eaglecfg.yaml and study files against the checkpoints and the engine.",
