@@ -19,8 +19,10 @@ gc.set_threshold(50_000)
 
 COMMANDS = {
     "validate": "Check eaglecfg.yaml and study files against the checkpoints and the engine.",
+    "diff": "Show what changes in effect between two states of the config: files, folders, git revisions.",
     "trace": "Show the path of the hidden states through a deployment, hop by hop.",
     "tune": "Search settings with timed server launches.",
+    "render": "Print the exact launch of a deployment: shell, env file, compose, Kubernetes.",
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",

@@ -1,0 +1,133 @@
+"""Checkpoints as a revision has them: what git keeps at that revision, the rest from the working tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from eaglecfg.checkpoint.load import read_checkpoint, seen_from
+from eaglecfg.record import replace
+from eaglecfg.review.difference.revision import Blob, Revision
+from eaglecfg.review.difference.sides import Side
+from eaglecfg.schema.deployment import Draft, Target
+from eaglecfg.schema.load import load_config
+from eaglecfg.schema.load_study import kind_of
+from eaglecfg.source.document import Document
+
+LARGEST = 64 << 20
+"""Bytes of a file that is taken out of git to be read; a larger one is read in the working tree."""
+
+MOST_BYTES = 512 << 20
+"""Bytes taken out of git for one side."""
+
+POINTER = b"version https://git-lfs.github.com/spec/"
+"""How a file begins whose content git keeps somewhere else (LFS)."""
+
+
+def read_at_revision(side: Side, scratch: Path) -> None:
+    """Put the checkpoints of ``side`` as its revision has them where its rules will look for them.
+
+    ``scratch`` is an empty folder that has to stay until the comparison is over. Without a revision, and for
+    checkpoints outside the repository, nothing is done: they are read where they lie.
+    """
+    revision = side.revision
+    if revision is None:
+        return
+    taken = [0]
+    for document in side.documents.values():
+        if kind_of(document) == "study":
+            continue
+        for deployment in load_config(document).deployments:
+            model = deployment.model
+            _take(side, revision, document, model.target, "target", scratch, taken)
+            if model.draft is not None:
+                _take(side, revision, document, model.draft, "draft", scratch, taken)
+
+
+def _take(
+    side: Side,
+    revision: Revision,
+    document: Document,
+    model: Target | Draft,
+    role: Literal["target", "draft"],
+    scratch: Path,
+    taken: list[int],
+) -> None:
+    """Read one checkpoint as the revision has it, unless git knows nothing of it."""
+    spelled, known = model.checkpoint, side.checkpoints.known
+    if "\0" in spelled or "://" in spelled:
+        return
+    named = os.path.join(document.folder, spelled)  # noqa: PTH118
+    full = os.path.normpath(named)
+    inside = os.path.relpath(full, revision.root)
+    key = (os.path.realpath(named), seen_from(document.name, spelled))
+    whole = (*key, model.revision, role)
+    if whole in known or inside.startswith("..") or inside == ".":
+        return
+    blobs = revision.list(inside)
+    label = revision.spelled or "the index"
+    if not blobs:
+        if os.path.isdir(full):  # noqa: PTH112
+            _note(side, f"{label} does not hold {key[1]}: the files of the working tree are read")
+        return
+    base = scratch / str(len(known))
+    aside = _lay_out(revision, blobs, Path(full), base / inside, inside, taken)
+    if aside:
+        _note(
+            side,
+            f"{key[1]} at {label}: {_listed(aside)} {'is' if len(aside) == 1 else 'are'} not kept in git, "
+            "or too large to be taken out of it, and read from the working tree",
+        )
+    beside = base / os.path.relpath(document.folder, revision.root)
+    beside.mkdir(parents=True, exist_ok=True)  # or ../ would lead nowhere
+    facts = read_checkpoint(
+        beside,
+        spelled,
+        role=role,
+        deep=side.checkpoints.deep,
+        beside=document.name,
+        revision=model.revision,
+        hub=side.checkpoints.hub,
+    )
+    known[whole] = replace(facts, folder=key[0])
+
+
+def _lay_out(
+    revision: Revision, blobs: Sequence[Blob], full: Path, folder: Path, inside: str, taken: list[int]
+) -> list[str]:
+    """Write the files of a checkpoint into ``folder``; names of those that the working tree has to give."""
+    aside: list[str] = []
+    names = set()
+    for blob in blobs:
+        name = blob.path.removeprefix(f"{inside}/")
+        if "/" in name:  # nothing below a checkpoint's own folder is read
+            continue
+        names.add(name)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        small = blob.kind == "file" and (blob.size or 0) <= LARGEST and taken[0] <= MOST_BYTES
+        raw = revision.read(blob, LARGEST + 1) if small else b""
+        if small and len(raw) <= LARGEST and not raw.startswith(POINTER):
+            taken[0] += len(raw)
+            path.write_bytes(raw)
+        elif (full / name).exists():
+            path.symlink_to(full / name)
+            aside.append(name)
+    if full.is_dir():
+        for entry in sorted(os.listdir(full)):  # noqa: PTH208 - names are all that is needed
+            if entry not in names and entry.endswith((".safetensors", ".bin")):
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / entry).symlink_to(full / entry)
+                aside.append(entry)
+    return aside
+
+
+def _note(side: Side, text: str) -> None:
+    if text not in side.notes:
+        side.notes.append(text)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"

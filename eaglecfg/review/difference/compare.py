@@ -1,0 +1,333 @@
+"""Two states of the config, file by file and deployment by deployment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eaglecfg.engines.flags import UNREADABLE
+from eaglecfg.review.difference.effect import (
+    GROUPS,
+    MODEL_FLAGS,
+    Effect,
+    Fact,
+    Facts,
+    Group,
+    effect_of,
+    plain,
+    setting_fact,
+)
+from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, compare_findings
+from eaglecfg.review.difference.results import results_of_deployment, results_of_study
+from eaglecfg.review.difference.sides import Side
+from eaglecfg.review.difference.study import study_facts
+from eaglecfg.rules.context import deployment_context
+from eaglecfg.rules.model import Severity
+from eaglecfg.rules.outcome import Report, Reported
+from eaglecfg.rules.runner import validate
+from eaglecfg.schema.load import load_config
+from eaglecfg.schema.load_study import kind_of
+from eaglecfg.source.document import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value that is another one now. None: there was none, or there is none any more."""
+
+    group: Group
+    name: str
+    before: Fact | None
+    after: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentDifference:
+    """One deployment. ``kind``: ``same``, ``changed``, ``added``, ``removed``, ``renamed`` (same content
+    under another name; ``was`` is the old one). ``removed`` and ``added`` are options of the launch command
+    with their values. ``results`` say which recorded results do not hold any more, or do hold."""
+
+    name: str
+    kind: str
+    was: str = ""
+    changes: tuple[Change, ...] = ()
+    removed: tuple[tuple[str, ...], ...] = ()
+    added: tuple[tuple[str, ...], ...] = ()
+    before: Effect | None = None
+    after: Effect | None = None
+    results: tuple[str, ...] = ()
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether anything is served otherwise, or under another name."""
+        return self.kind != "same"
+
+
+@dataclass(frozen=True, slots=True)
+class FileDifference:
+    """One config or study file. ``name`` as shown.
+
+    ``kind``: ``same``, ``changed``, ``added``, ``removed``, or ``unreadable``: a state of it is no YAML
+    mapping, so that nothing but findings can be compared.
+
+    ``changes`` are those of a study, and of defaults of flags that no deployment gives.
+    """
+
+    name: str
+    kind: str
+    study: bool
+    deployments: tuple[DeploymentDifference, ...] = ()
+    changes: tuple[Change, ...] = ()
+    findings: FindingChanges = NO_CHANGES
+    results: tuple[str, ...] = ()
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether anything but its text changes."""
+        whole = self.kind in ("added", "removed")
+        return whole or bool(self.changes) or any(each.in_effect for each in self.deployments)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both states and all that differs. ``notes`` say what has to be known to read it."""
+
+    before: Side
+    after: Side
+    reports: tuple[Report, Report]
+    files: tuple[FileDifference, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether anything but text changes."""
+        return any(each.in_effect for each in self.files)
+
+    @property
+    def findings(self) -> FindingChanges:
+        """The findings of all files together."""
+        every = [each.findings for each in self.files]
+        return FindingChanges(
+            tuple(one for each in every for one in each.introduced),
+            tuple(one for each in every for one in each.fixed),
+            tuple(pair for each in every for pair in each.changed),
+            tuple(one for each in every for one in each.accepted),
+        )
+
+    def exit_code(self, fail_on: Severity, *, any_change: bool = False) -> int:
+        """0 nothing new at or above ``fail_on``; 1 something new, or with ``any_change`` any effect.
+
+        2: a file of the later state is no YAML mapping. 3: something that the later state names could not
+        be read. 4: a rule crashed. Where several hold: 4, then 2, 1, 3.
+        """
+        code = self.reports[1].exit_code(fail_on)
+        if any(report.crashes for report in self.reports):
+            return 4
+        if code == 2:
+            return 2
+        if self.findings.new_at(fail_on) or (any_change and self.in_effect):
+            return 1
+        return 3 if unread(self.reports[1]) else 0
+
+
+def compare(before: Side, after: Side, **options: Any) -> Comparison:
+    """Compare two files or two folders. ``options``, and what is raised, are those of ``validate``."""
+    reports = tuple(
+        validate(list(side.documents.values()), checkpoints=side.checkpoints, **options)
+        for side in (before, after)
+    )
+    names = list(dict.fromkeys([*after.documents, *before.documents]))
+    files = tuple(
+        _file(before, after, before.documents.get(name), after.documents.get(name), reports[0], reports[1])
+        for name in sorted(names)
+    )
+    return Comparison(before, after, (reports[0], reports[1]), files, tuple(_notes(before, after, reports)))
+
+
+def unread(report: Report) -> tuple[str, ...]:
+    """What a state names and that could not be read, in a sentence each."""
+    skipped = [each.reason for each in report.not_checked if each.incomplete]
+    found = [each.finding.message for each in report.findings if each.finding.incomplete]
+    return tuple(dict.fromkeys([*found, *skipped]))
+
+
+def _notes(before: Side, after: Side, reports: Sequence[Report]) -> Iterator[str]:
+    yield from dict.fromkeys([*before.notes, *after.notes])
+    for side, report in zip((before, after), reports, strict=True):
+        for document in side.documents.values():
+            if not isinstance(document.data, dict):
+                yield f"{side.spelled}: {document.name} holds no YAML mapping, so its effect is not compared"
+        for text in unread(report):
+            yield f"{side.spelled}: not everything could be read, so the comparison is incomplete: {text}"
+
+
+def _file(
+    before: Side, after: Side, old: Document | None, new: Document | None, was: Report, now: Report
+) -> FileDifference:
+    document = new or old
+    assert document is not None
+    study = kind_of(document) == "study"
+    if any(each is not None and not isinstance(each.data, dict) for each in (old, new)):
+        findings = compare_findings(_of(was, old), _of(now, new))
+        if new is not None and not isinstance(new.data, dict):
+            findings = replace(findings, fixed=())  # of what cannot be read nothing is known
+        return FileDifference(document.name, "unreadable", study, findings=findings)
+    effects = (_effects(before, old), _effects(after, new))
+    deployments = () if study else tuple(_with_results(each, document) for each in _deployments(*effects))
+    changes = tuple(_study(old, new)) if study else tuple(_other_defaults(*effects))
+    renamed = {each.was: each.name for each in deployments if each.was}
+    findings = compare_findings(
+        _of(was, old),
+        _of(now, new),
+        [each for each in now.accepted if new is not None and each.found.document is new],
+        renamed,
+    )
+    kind = "added" if old is None else "removed" if new is None else "same"
+    if kind == "same" and (changes or any(each.in_effect for each in deployments)):
+        kind = "changed"
+    results = (
+        tuple(results_of_study(document.name, document, [each.name for each in changes])) if study else ()
+    )
+    return FileDifference(document.name, kind, study, deployments, changes, findings, results)
+
+
+def _with_results(found: DeploymentDifference, document: Document) -> DeploymentDifference:
+    if found.before is None or found.kind not in ("changed", "removed"):
+        return found
+    groups = [(each.group, each.name) for each in found.changes]
+    groups += [("setting", "") for _ in (*found.removed, *found.added)]
+    results = results_of_deployment(found.name, document, groups, found.before, found.after)
+    return replace(found, results=tuple(results))
+
+
+def _of(report: Report, document: Document | None) -> list[Reported]:
+    """Findings of one file, those of a baseline among them."""
+    return [one for one in (*report.findings, *report.known) if one.document is document]
+
+
+def _effects(side: Side, document: Document | None) -> dict[str, Effect]:
+    if document is None or kind_of(document) == "study":
+        return {}
+    config = load_config(document)
+    return {
+        each.name: effect_of(deployment_context(config, each, side.checkpoints))
+        for each in config.deployments
+    }
+
+
+def _deployments(old: Mapping[str, Effect], new: Mapping[str, Effect]) -> Iterator[DeploymentDifference]:
+    gone = {name: effect for name, effect in old.items() if name not in new}
+    for name, after in new.items():
+        if name in old:
+            yield _deployment(name, old[name], after)
+            continue
+        twin = next((other for other, before in gone.items() if before.identity == after.identity), None)
+        if twin is not None:
+            yield DeploymentDifference(name, "renamed", twin, before=gone.pop(twin), after=after)
+        else:
+            yield DeploymentDifference(name, "added", added=after.launch, after=after)
+    for name, before in gone.items():
+        yield DeploymentDifference(name, "removed", removed=before.launch, before=before)
+
+
+def _deployment(name: str, old: Effect, new: Effect) -> DeploymentDifference:
+    changes = tuple(changes_between(old, new))
+    removed = tuple(_without(old.launch, new.launch))
+    added = tuple(_without(new.launch, old.launch))
+    kind = "changed" if changes or removed or added else "same"
+    return DeploymentDifference(name, kind, "", changes, removed, added, old, new)
+
+
+def changes_between(old: Effect, new: Effect) -> Iterator[Change]:
+    """The facts that differ, those that matter most first."""
+    names = dict.fromkeys([*old.facts, *new.facts])
+    for group, name in sorted(names, key=lambda each: (GROUPS.index(each[0]), each[1])):
+        if _one_sided(group, name, old) or _one_sided(group, name, new):
+            continue
+        before = old.facts.get((group, name)) or _unset(old, group, name)
+        after = new.facts.get((group, name)) or _unset(new, group, name)
+        if (before and before.key) != (after and after.key):
+            yield Change(group, name, before, after)
+
+
+def _one_sided(group: Group, name: str, effect: Effect) -> bool:
+    """Whether a fact is a detail of a checkpoint that ``effect`` does not have, or that could not be read.
+
+    That there is none says all.
+    """
+    role, _, detail = name.partition(" ")
+    if group not in ("checkpoint", "memory") or not detail:
+        return False
+    facts = effect.context.target if role == "target" else effect.context.draft
+    return facts is None or facts.config is None or (role == "draft" and not effect.context.speculates)
+
+
+def _unset(effect: Effect, group: Group, name: str) -> Fact | None:
+    """What stands for a fact that a side does not have.
+
+    Of a setting that nobody gives, what runs; of the wiring, that it is not known.
+    """
+    resolution = effect.context.resolution
+    if group == "setting" and resolution is not None:
+        return setting_fact(resolution.get(name))
+    if group in ("capture", "draft") and effect.context.speculates and name != "trained boundaries":
+        return Fact(group, name, None, None, "not known")
+    return None
+
+
+def _without(
+    words: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]
+) -> Iterator[tuple[str, ...]]:
+    """Options of one command that the other has not, with these values."""
+    left = Counter(others)
+    for option in words:
+        if left[option]:
+            left[option] -= 1
+        else:
+            yield option
+
+
+def _study(old: Document | None, new: Document | None) -> Iterator[Change]:
+    before: Facts = study_facts(old) if old is not None else {}
+    after: Facts = study_facts(new) if new is not None else {}
+    if not before or not after:
+        return
+    for key in sorted(dict.fromkeys([*before, *after])):
+        one, two = before.get(key), after.get(key)
+        if (one and one.key) != (two and two.key):
+            yield Change("study", key[1], one, two)
+
+
+def _other_defaults(old: Mapping[str, Effect], new: Mapping[str, Effect]) -> Iterator[Change]:
+    """Defaults that another engine version changes, of flags that no deployment gives: said once a file."""
+    before = next((effect.context.engine for effect in old.values()), None)
+    after = next((effect.context.engine for effect in new.values()), None)
+    if before is None or after is None or before.facts_of == after.facts_of:
+        return
+    settled = {
+        name
+        for side in (old, new)
+        for effect in side.values()
+        for group, name in effect.facts
+        if group == "setting"
+    }
+    for name in sorted((set(before.flags) & set(after.flags)) - settled - MODEL_FLAGS):
+        one, two = before.flags[name], after.flags[name]
+        # Off is spelled false, null or an empty list: from one to the other nothing changes.
+        if (
+            one.default != two.default
+            and one.default
+            and two.default
+            and UNREADABLE not in (one.default, two.default)
+        ):
+            yield Change(
+                "setting",
+                name,
+                _default(name, one.default, one.source),
+                _default(name, two.default, two.source),
+            )
+
+
+def _default(name: str, value: Any, source: str) -> Fact:
+    return Fact("setting", name, value, value, f"{plain(value)} (default)", source)

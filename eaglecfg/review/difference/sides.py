@@ -1,0 +1,132 @@
+"""The states to compare: a file, or a folder's config and study files, on disk or in a git revision."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eaglecfg.errors import ConfigUnreadable, UsageError
+from eaglecfg.review.difference.revision import Blob, Revision, open_revision, split_spelling
+from eaglecfg.rules.context import Checkpoints
+from eaglecfg.source.document import Document
+from eaglecfg.source.limits import MAX_BYTES
+from eaglecfg.source.read import read_bytes, read_document
+
+CONFIGS = ("eaglecfg.yaml", "eaglecfg.yml")
+STUDIES = "studies"
+"""The folder whose YAML files are studies, wherever in the tree it lies."""
+
+LEFT_OUT = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
+"""Folders that hold other people's files; those whose name begins with a dot are left out as well."""
+
+MOST_FILES = 300
+"""Config and study files of one side."""
+
+MOST_ENTRIES = 200_000
+"""Files of a folder that are looked at by name. More is a folder that was named by mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One state. ``documents`` by the name that pairs them with the other side's: the path inside the folder,
+    or nothing at all for a single file. ``notes`` say what was read from somewhere else than one would think.
+    """
+
+    spelled: str
+    documents: Mapping[str, Document]
+    folder: bool
+    checkpoints: Checkpoints
+    revision: Revision | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def open_side(spelled: str, here: Path, checkpoints: Checkpoints) -> Side:
+    """The state that ``spelled`` names, seen from the folder ``here``.
+
+    A name that is there as a file or a folder is that; else ``REV:path`` is a git revision's (``:path`` the
+    index's, ``REV:`` the whole tree's). Raises UsageError for a name that is none of these, ConfigUnreadable
+    for a file that cannot be read.
+    """
+    if not spelled:
+        raise UsageError("a file, a folder or REV:path is expected, got an empty name")
+    path = here / spelled
+    if os.path.isdir(path):  # noqa: PTH112 - of a name with a NUL it says no, where pathlib raises
+        documents = {
+            name: read_document(path / name, _joined(spelled, name)) for name in _walk(path, spelled)
+        }
+        return Side(spelled, documents, True, checkpoints)
+    divided = split_spelling(spelled)
+    if os.path.lexists(path) or divided is None:
+        return Side(spelled, {"": read_document(path, spelled)}, False, checkpoints)
+    return _of_revision(spelled, *divided, here, checkpoints)
+
+
+def _of_revision(spelled: str, name: str, given: str, here: Path, checkpoints: Checkpoints) -> Side:
+    revision = open_revision(name, here)
+    path = revision.path(given)
+    blobs = revision.list(path)
+    label = name or "the index"
+    if any(blob.path == path for blob in blobs):
+        blob = next(blob for blob in blobs if blob.path == path)
+        return Side(spelled, {"": _document(revision, blob, here)}, False, checkpoints, revision)
+    if not blobs:
+        beside = f"{revision.prefix}{given}"
+        hint = ""
+        if path and revision.prefix and revision.list(beside):
+            hint = f"; it has {beside}: write {name}:./{given}, or {name}:{beside}"
+        raise UsageError(f"{label} has no file or folder {path or '/'}{hint}")
+    inside = {blob.path.removeprefix(path).lstrip("/"): blob for blob in blobs}
+    wanted = [name for name in sorted(inside) if _wanted(name)]
+    _refuse_many(len(wanted), spelled)
+    documents = {name: _document(revision, inside[name], here) for name in wanted}
+    return Side(spelled, documents, True, checkpoints, revision)
+
+
+def _document(revision: Revision, blob: Blob, here: Path) -> Document:
+    """A file of a revision; what it names counts from where it stands in the working tree."""
+    full = revision.root / blob.path
+    shown = os.path.relpath(full, here)
+    if blob.kind != "file":
+        what = "a symbolic link" if blob.kind == "link" else "another repository"
+        raise ConfigUnreadable(
+            f"{revision.spelled}:{blob.path} is {what}, a file is expected; name the file that it stands for"
+        )
+    return read_bytes(revision.read(blob, MAX_BYTES + 1), shown, str(full.parent))
+
+
+def _walk(folder: Path, spelled: str) -> Iterator[str]:
+    """Names of config and study files below ``folder``, sorted."""
+    found, seen = [], 0
+    for where, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT and not name.startswith("."))
+        seen += len(files) + len(folders)
+        if seen > MOST_ENTRIES:
+            raise UsageError(f"{spelled} holds more than {MOST_ENTRIES:,} files; name a smaller folder")
+        inside = os.path.relpath(where, folder)
+        names = [name if inside == "." else f"{inside}/{name}" for name in files]
+        found += [name for name in names if _wanted(name)]
+    _refuse_many(len(found), spelled)
+    yield from sorted(found)
+
+
+def _refuse_many(count: int, spelled: str) -> None:
+    if count > MOST_FILES:
+        raise UsageError(
+            f"{spelled} holds {count} config and study files, {MOST_FILES} at most are compared; "
+            "name a smaller folder"
+        )
+
+
+def _wanted(name: str) -> bool:
+    """Whether a path inside a folder is that of a config or a study."""
+    *folders, file = name.split("/")
+    if any(part in LEFT_OUT or part.startswith(".") for part in folders):
+        return False
+    studies = bool(folders) and folders[-1] == STUDIES and file.endswith((".yaml", ".yml"))
+    return file in CONFIGS or studies
+
+
+def _joined(folder: str, name: str) -> str:
+    return os.path.normpath(os.path.join(folder, name))  # noqa: PTH118 - as the user spells it

@@ -1,0 +1,135 @@
+"""What the renderings of a comparison say alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eaglecfg.machine.redact import HIDDEN
+from eaglecfg.report.styled import visible
+from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDifference, FileDifference
+from eaglecfg.review.difference.effect import Fact, Group
+from eaglecfg.rules.model import Severity
+from eaglecfg.rules.outcome import Reported
+
+LONGEST = 300
+"""Characters of one value as it is shown."""
+
+KINDS = ("changed", "added", "removed", "renamed")
+"""What can happen to a deployment or a file, in the order in which it is counted."""
+
+NO_CHANGE = "no change in effect"
+
+
+def fact_words(fact: Fact | None, group: Group) -> str:
+    """One side of a change."""
+    if fact is None:
+        return "not set" if group in ("setting", "environment", "declared", "study") else "none"
+    text = visible(fact.words)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def option_words(option: Sequence[str]) -> str:
+    """An option of the launch command with its values, as a shell takes it."""
+    import shlex
+
+    return visible(" ".join(word if word == HIDDEN else shlex.quote(word) for word in option))
+
+
+def place_words(found: Reported) -> str:
+    """Where a finding stands."""
+    start = found.span.start
+    return f"{visible(found.document.name)}:{start.line}:{start.column}"
+
+
+def by_group(changes: Sequence[Change], most: int) -> Iterator[tuple[Group, list[Change], int]]:
+    """Changes group by group, at most ``most`` of each, and how many more there are."""
+    groups: dict[Group, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(change.group, []).append(change)
+    for group, rows in groups.items():
+        yield group, rows[:most], max(0, len(rows) - most)
+
+
+def head_words(file: FileDifference, each: DeploymentDifference) -> str:
+    """What became of a deployment, in two words."""
+    if each.kind == "renamed":
+        return f"renamed, was {visible(each.was)}; nothing else changes in effect"
+    if file.kind == "added" and each.kind == "added":
+        return "added with its file"
+    return NO_CHANGE if each.kind == "same" else each.kind
+
+
+def count_words(comparison: Comparison) -> str:
+    """``1 of 3 deployments changes in effect, 1 added``."""
+    every = [each for file in comparison.files for each in file.deployments]
+    studies = [file for file in comparison.files if file.study]
+    parts = []
+    kinds = {kind: sum(each.kind == kind for each in every) for kind in KINDS}
+    whole = sum(each.kind not in ("added", "removed") for each in every)
+    if kinds["changed"]:
+        verb = "changes" if kinds["changed"] == 1 else "change"
+        parts.append(f"{kinds['changed']} of {_counted(whole, 'deployment')} {verb} in effect")
+    parts += [_first(kinds[kind], "deployment", kind, parts) for kind in KINDS[1:] if kinds[kind]]
+    for kind in KINDS:
+        count = sum(file.kind == kind for file in studies)
+        if count:
+            parts.append(f"{_counted(count, 'study', 'studies')} {kind}")
+    unreadable = sum(file.kind == "unreadable" for file in comparison.files)
+    if unreadable:
+        parts.append(f"{_counted(unreadable, 'file')} not compared")
+    others = sum(
+        bool(file.changes) and not any(each.in_effect for each in file.deployments)
+        for file in comparison.files
+        if not file.study
+    )
+    if others:
+        parts.append("defaults of flags that no deployment gives change")
+    return ", ".join(parts) or NO_CHANGE
+
+
+def finding_words(comparison: Comparison) -> str:
+    """``2 findings introduced (1 error, 1 warning), 1 fixed``; empty where nothing changed."""
+    found = comparison.findings
+    parts = []
+    if found.introduced:
+        count = _counted(len(found.introduced), "finding")
+        parts.append(f"{count} introduced ({severities(found.introduced)})")
+    for rows, word in ((found.fixed, "fixed"), (found.changed, "changed"), (found.accepted, "accepted")):
+        if rows:
+            parts.append(f"{len(rows)} {word}" if parts else f"{_counted(len(rows), 'finding')} {word}")
+    return ", ".join(parts)
+
+
+def severities(findings: Sequence[Reported]) -> str:
+    """``1 error, 2 warnings``."""
+    counts = {severity: sum(one.severity is severity for one in findings) for severity in Severity}
+    return ", ".join(
+        str(count) + f" {severity}" + ("s" if count != 1 and severity is not Severity.INFO else "")
+        for severity, count in counts.items()
+        if count
+    )
+
+
+def verdict_words(comparison: Comparison, fail_on: Severity, code: int) -> tuple[str, str]:
+    """(one word, one sentence) about an exit code."""
+    if code == 4:
+        return "INTERNAL ERROR", "a rule crashed; its check is missing here"
+    if code == 2:
+        return "UNREADABLE", "a file of the later state holds no YAML mapping"
+    new = comparison.findings.new_at(fail_on)
+    if code == 1 and new:
+        verb = "is" if len(new) == 1 else "are"
+        return "FAIL", f"{_counted(len(new), 'finding')} at or above {fail_on} {verb} new"
+    if code == 1:
+        return "CHANGED", "something changes in effect"
+    if code == 3:
+        return "INCOMPLETE", "something that the later state names could not be read"
+    return "OK", f"nothing new at or above {fail_on}"
+
+
+def _first(count: int, noun: str, kind: str, before: Sequence[str]) -> str:
+    return f"{count} {kind}" if before else f"{_counted(count, noun)} {kind}"
+
+
+def _counted(count: int, noun: str, several: str = "") -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {several or noun + 's'}"

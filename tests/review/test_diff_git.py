@@ -1,0 +1,252 @@
+"""``eaglecfg diff`` on git revisions: two branches, the index, checkpoints that are partly in git."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from eaglecfg.cli.main import run
+from eaglecfg.rules.examples import materialize
+
+
+def git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a small pair under deploy/ on main, and a branch ``other`` that breaks it."""
+    for name, value in (
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
+        ("GIT_CONFIG_SYSTEM", "/dev/null"),
+        *(
+            (f"GIT_{who}_{what}", "a@example.org")
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        ),
+    ):
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    git("init", "-q", "-b", "main")
+    materialize({"title": "base"}, tmp_path / "deploy")
+    git("add", "-A")
+    git("commit", "-q", "-m", "base")
+    git("checkout", "-q", "-b", "other")
+    materialize(
+        {
+            "deployment": {
+                "speculative": {"num_steps": 2, "num_draft_tokens": 3},
+                "nccl": {"proto": "LL"},
+            },
+            "draft": {"config": {"eagle_config": {"eagle_aux_hidden_state_layer_ids": [3, 6, 9]}}},
+        },
+        tmp_path / "deploy",
+    )
+    git("commit", "-q", "-a", "-m", "other")
+    return tmp_path
+
+
+def test_two_branches_give_a_comment_that_names_what_changes(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = run(["diff", "main:deploy", "other:deploy", "--format", "markdown"])
+    out = capsys.readouterr().out.replace("\\", "")
+    assert code == 1
+    assert out.startswith("<!-- eaglecfg diff -->")
+    assert "| capture | **effective boundaries** | [3, 6, 9], as trained" in out
+    assert "| [4, 7, 10]; the draft was trained on [3, 6, 9]" in out
+    assert "| setting | `speculative_num_steps` | 3 as asked | 2 as asked |" in out
+    assert "| environment | `NCCL_PROTO` | not set | LL |" in out
+    assert "+ --speculative-num-steps 2" in out
+    assert "introduced: **error EC201** trained-boundaries in `chat` at `deploy/eaglecfg.yaml:8:27`" in out
+    assert "FAIL: 1 finding at or above error is new" in out
+
+
+@pytest.mark.parametrize("standing_on", ["main", "other"])
+def test_checkpoints_are_those_of_the_revision_whatever_is_checked_out(
+    standing_on: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("checkout", "-q", standing_on)
+    run(["diff", "main:deploy/eaglecfg.yaml", "other:deploy/eaglecfg.yaml"])
+    out = capsys.readouterr().out
+    assert "layer ids: [2, 5, 8] → [3, 6, 9]" in out
+    assert "introduced" in out
+    assert "note:" not in out
+
+
+def test_the_working_tree_against_head_and_against_the_index(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = repository / "deploy" / "eaglecfg.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("tp_size: 1", "tp_size: 2"), encoding="utf-8")
+    assert run(["diff", "HEAD:deploy/eaglecfg.yaml", "--exit-code"]) == 1
+    assert "tp_size: 1 as asked → 2 as asked" in capsys.readouterr().out
+    git("add", "-A")
+    assert run(["diff", ":deploy/eaglecfg.yaml", "--exit-code"]) == 0
+    assert run(["diff", "HEAD:", ":", "--exit-code"]) == 1
+    assert run(["diff", ":", ".", "--exit-code"]) == 0
+
+
+def test_weights_that_git_does_not_keep_come_from_the_working_tree(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("rm", "-q", "--cached", "deploy/draft/model.safetensors")
+    (repository / ".gitignore").write_text("*.safetensors\n", encoding="utf-8")
+    git("commit", "-q", "-a", "-m", "weights are kept elsewhere")
+    code = run(["diff", "HEAD:deploy/eaglecfg.yaml", "--exit-code"])
+    out = capsys.readouterr().out
+    assert code == 0
+    assert "no change in effect" in out
+    assert "note: deploy/draft at HEAD: model.safetensors is not kept in git" in out
+
+
+def test_a_checkpoint_that_git_does_not_hold_at_all_is_read_where_it_lies(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("rm", "-q", "-r", "--cached", "deploy/target")
+    git("commit", "-q", "-m", "the target is kept elsewhere")
+    assert run(["diff", "HEAD:deploy/eaglecfg.yaml", "--exit-code"]) == 0
+    assert (
+        "HEAD does not hold deploy/target: the files of the working tree are read" in capsys.readouterr().out
+    )
+
+
+def test_a_pointer_to_large_file_storage_stands_for_the_working_trees_file(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = repository / "deploy" / "draft" / "model.safetensors"
+    real = weights.read_bytes()
+    weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", encoding="utf-8")
+    git("commit", "-q", "-a", "-m", "a pointer")
+    weights.write_bytes(real)
+    assert run(["diff", "HEAD:deploy", "deploy", "--exit-code"]) == 0
+    assert "model.safetensors is not kept in git" in capsys.readouterr().out
+
+
+def test_names_count_from_the_top_or_from_here(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(repository / "deploy")
+    assert run(["diff", "main:./eaglecfg.yaml", "other:deploy/eaglecfg.yaml"]) == 1
+    assert "\neaglecfg.yaml\n" in capsys.readouterr().out
+    assert run(["diff", "main:eaglecfg.yaml"]) == 2
+    assert "write main:./eaglecfg.yaml, or main:deploy/eaglecfg.yaml" in capsys.readouterr().err
+    assert run(["diff", "main:../../x", "eaglecfg.yaml"]) == 2
+    assert "leads out of the repository" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nowhere:eaglecfg.yaml", "--output=made:x", "--upload-pack=touch made:x", "HEAD;touch made:x", "-:x"],
+)
+def test_what_is_no_revision_is_no_option_and_no_command(
+    name: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["diff", "--", name, "deploy/eaglecfg.yaml"]) == 2
+    assert "no such revision" in capsys.readouterr().err
+    assert not (repository / "made").exists()
+
+
+def test_a_repositorys_own_programs_are_not_run(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "spy").write_text("#!/bin/sh\ntouch made\n", encoding="utf-8")
+    (repository / "spy").chmod(0o755)
+    for key in ("core.fsmonitor", "diff.x.textconv", "filter.x.smudge", "core.sshCommand", "core.pager"):
+        git("config", key, str(repository / "spy"))
+    (repository / ".gitattributes").write_text("* diff=x filter=x\n", encoding="utf-8")
+    run(["diff", "main:deploy", ":deploy"])
+    assert not (repository / "made").exists()
+
+
+def test_a_link_and_an_unborn_repository_are_told(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "linked.yaml").symlink_to("deploy/eaglecfg.yaml")
+    git("add", "-A")
+    git("commit", "-q", "-m", "a link")
+    assert run(["diff", "HEAD:linked.yaml", "deploy/eaglecfg.yaml"]) == 2
+    assert "is a symbolic link" in capsys.readouterr().err
+    (tmp_path / "new").mkdir()
+    monkeypatch.chdir(tmp_path / "new")
+    git("init", "-q")
+    assert run(["diff", "HEAD:eaglecfg.yaml", "../deploy/eaglecfg.yaml"]) == 2
+    assert "no such revision" in capsys.readouterr().err
+
+
+def test_outside_of_a_repository_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert run(["diff", "HEAD:eaglecfg.yaml", "x"]) == 2
+    assert "can only be read in a git repository" in capsys.readouterr().err
+    monkeypatch.setenv("PATH", "")
+    assert run(["diff", "HEAD:eaglecfg.yaml", "x"]) == 2
+    assert "no git on the PATH" in capsys.readouterr().err
+
+
+def test_a_name_with_a_colon_is_a_file_where_there_is_one(repository: Path) -> None:
+    text = (repository / "deploy" / "eaglecfg.yaml").read_text(encoding="utf-8")
+    (repository / "deploy" / "main:x.yaml").write_text(text, encoding="utf-8")
+    assert run(["diff", "deploy/main:x.yaml", "deploy/eaglecfg.yaml", "--exit-code"]) == 0
+
+
+def test_results_of_studies_that_do_not_hold_any_more(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deploy = repository / "deploy"
+    study = materialize({"study": {}}, repository / "scratch").with_name("study.yaml")
+    (deploy / "studies" / "results").mkdir(parents=True)
+    text = study.read_text(encoding="utf-8").replace("config: eaglecfg.yaml", "config: ../eaglecfg.yaml")
+    (deploy / "studies" / "steps.yaml").write_text(text, encoding="utf-8")
+    (deploy / "studies" / "results" / "steps-h200.md").write_text("# recorded\n", encoding="utf-8")
+    record = deploy / ".eaglecfg" / "studies" / "steps"
+    record.mkdir(parents=True)
+    (record / "result.json").write_text(json.dumps({"version": 1, "settings": []}), encoding="utf-8")
+    run(["diff", "main:deploy/eaglecfg.yaml", "other:deploy/eaglecfg.yaml", "--format", "json"])
+    (deployment,) = json.loads(capsys.readouterr().out)["files"][0]["deployments"]
+    assert deployment["results"] == [
+        "study steps measured another state of this deployment: .eaglecfg/studies/steps/result.json "
+        "does not hold any more",
+        "studies/results/steps-h200.md was recorded before this change and does not describe the "
+        "deployment any more",
+    ]
+
+
+def test_a_change_that_applies_a_winner_is_known_as_measured(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from eaglecfg.schema.load import load_config
+    from eaglecfg.source.read import read_document
+    from eaglecfg.tune.arm import arm_key
+
+    git("checkout", "-q", "main")
+    deploy = repository / "deploy"
+    study = materialize({"study": {}}, repository / "scratch").with_name("study.yaml")
+    (deploy / "studies").mkdir()
+    text = study.read_text(encoding="utf-8").replace("config: eaglecfg.yaml", "config: ../eaglecfg.yaml")
+    (deploy / "studies" / "steps.yaml").write_text(text, encoding="utf-8")
+    path = deploy / "eaglecfg.yaml"
+    changed = path.read_text(encoding="utf-8").replace("num_steps: 3", "num_steps: 2")
+    path.write_text(changed.replace("num_draft_tokens: 4", "num_draft_tokens: 3"), encoding="utf-8")
+    (only,) = load_config(read_document(path)).deployments
+    row = {
+        "arm": arm_key(only.model),
+        "label": "2 steps",
+        "launches": 4,
+        "against_as_is": {"ratio": 1.12, "low": 1.08, "high": 1.16, "p": 0.01},
+    }
+    record = deploy / ".eaglecfg" / "studies" / "steps"
+    record.mkdir(parents=True)
+    (record / "result.json").write_text(json.dumps({"version": 1, "settings": [row]}), encoding="utf-8")
+    run(["diff", "main:deploy/eaglecfg.yaml", "--format", "json"])
+    (deployment,) = json.loads(capsys.readouterr().out)["files"][0]["deployments"]
+    (text,) = deployment["results"]
+    assert text.startswith(
+        "study steps measured this setting (2 steps), +12.0 % against the deployment as it stood"
+    )
+    (record / "result.json").write_text("[" * 100_000, encoding="utf-8")
+    assert run(["diff", "main:deploy/eaglecfg.yaml"]) == 0, "a record that cannot be read is none"
