@@ -60,8 +60,7 @@ def test_nothing_in_a_value_becomes_markup(
     rows = [line for line in prose.splitlines() if line.startswith("|")]
     assert rows or "EC004" in text, "control characters are refused before"
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} <= {5}
-    assert text.count("<details>") == 1
-    assert prose.count("</details>") == 1
+    assert text.count("<details>") == prose.count("</details>") == bool(rows)
 
 
 def test_a_huge_change_stays_within_what_a_comment_takes(
