@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -40,6 +40,7 @@ class Launch:
     ``baseline``: the deployment as it stands, or that without speculation.
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
     the same prompts differed within the launch, as a share. ``doubtful``: killed, perhaps from outside.
+    ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
 
     n: int
@@ -65,11 +66,18 @@ class Launch:
     unsettled: tuple[int, ...] = ()
     wander: float | None = None
     doubtful: bool = False
+    segment: int = 0
+    drifted: bool = False
 
     @property
     def ok(self) -> bool:
         """Whether it gave numbers."""
         return not self.failure
+
+    @property
+    def counts(self) -> bool:
+        """Whether its numbers stand: those from before a drift was noticed do not."""
+        return self.ok and not self.drifted
 
     @property
     def ambiguous(self) -> bool:
@@ -96,7 +104,7 @@ class History:
 
     ``told`` lists what the sampler has been told, in order: launches by number, rejected arms by key.
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
-    other conditions.
+    other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment.
     """
 
     launches: tuple[Launch, ...]
@@ -105,19 +113,20 @@ class History:
     started: tuple[Started, ...]
     last_number: int
     aside: int
+    moves: Mapping[int, float] = field(default_factory=dict)
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
-        good = [item for item in self.launches if item.ok and item.ran == arm]
+        good = [item for item in self.launches if item.counts and item.ran == arm]
         return [item for item in good if not phases or item.phase in phases]
 
     def settled(self) -> list[Launch]:
-        """Launches that are not to be repeated: failures that are forgiven, those of the machine and first
-        ambiguous ones left out."""
+        """Launches that are not to be repeated: failures that are forgiven, those of the machine, first
+        ambiguous ones and what was measured during a drift left out."""
         out: list[Launch] = []
         doubted: dict[str, bool] = {}
         for item in self.launches:
-            if item.failure in MACHINE_FAILURES or item.forgiven:
+            if item.failure in MACHINE_FAILURES or item.forgiven or item.drifted:
                 continue
             if item.ambiguous and item.arm not in doubted:
                 doubted[item.arm] = item.doubtful
@@ -142,6 +151,20 @@ class History:
         arms = tuple(self.condemned())
         return replace(self, launches=tuple(_forgiven(item, arms) for item in self.launches))
 
+    def without(self, numbers: Collection[int]) -> History:
+        """The history less these launches."""
+        return replace(self, launches=tuple(item for item in self.launches if item.n not in numbers))
+
+    @property
+    def segment(self) -> int:
+        """Moves of the machine's speed so far."""
+        return max((item.segment for item in self.launches), default=0)
+
+    def level(self, item: Launch) -> float:
+        """``item``'s score as it would have been before the machine's speed moved: less what the baseline
+        moved by."""
+        return item.score - self.moves.get(item.segment, 0.0)
+
     @property
     def busy_s(self) -> float:
         """Seconds spent in finished launches."""
@@ -155,6 +178,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
     arms: dict[str, Mapping[str, Any]] = {}
     open_launches: dict[int, Mapping[str, Any]] = {}
     last, aside = 0, 0
+    moves: dict[int, float] = {}
     for event in events:
         data = event.data
         if event.kind == "launch":
@@ -170,21 +194,30 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             if asked["conditions"] != conditions:
                 aside += 1
                 continue
-            launch = _launch(asked, data)
+            launch = replace(_launch(asked, data), segment=len(moves))
             if data.get("ran_arm"):
                 arms.setdefault(launch.ran, data["ran_arm"])
             launches.append(launch)
             told.append(launch.n)
         elif event.kind == "retry" and data["conditions"] == conditions:
             launches = [_forgiven(item, data["arms"]) for item in launches]
+        elif event.kind == "drift" and data["conditions"] == conditions:
+            moves[len(moves) + 1] = data["change"] + moves.get(len(moves), 0.0)
+            launches = [_moved(item, data, len(moves)) for item in launches]
         elif event.kind == "rejected" and data["conditions"] == conditions:
             told.append(data["arm"]["key"])
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    return History(tuple(launches), tuple(told), arms, started, last, aside)
+    return History(tuple(launches), tuple(told), arms, started, last, aside, moves)
 
 
 def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
     return item if item.ok or item.arm not in arms else replace(item, forgiven=True)
+
+
+def _moved(item: Launch, data: Mapping[str, Any], segment: int) -> Launch:
+    if item.n in data["since"]:
+        return replace(item, segment=segment)
+    return replace(item, drifted=True) if item.n in data["aside"] else item
 
 
 def _is_baseline(arm: Mapping[str, Any]) -> bool:

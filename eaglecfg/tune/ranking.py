@@ -28,11 +28,11 @@ def arm_of(design: Design, history: History, key: str) -> Arm | None:
 
 
 def scores(history: History, *phases: str) -> dict[str, list[float]]:
-    """Scores of good launches by what ran."""
+    """Scores of good launches by what ran, moves of the machine's speed taken out."""
     out: dict[str, list[float]] = {}
     for item in history.launches:
-        if item.ok and (not phases or item.phase in phases):
-            out.setdefault(item.ran, []).append(item.score)
+        if item.counts and (not phases or item.phase in phases):
+            out.setdefault(item.ran, []).append(history.level(item))
     return out
 
 

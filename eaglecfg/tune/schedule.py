@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from eaglecfg.tune import drift
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import (
@@ -78,6 +79,8 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
         if arm is not None:
             return Wanted(arm, last.phase, last.round, again=last.failure)
     if design.mode != "rounds" and not search_over and not _search_done(design, history):
+        if drift.to_confirm(design, history) and design.baseline is not None:
+            return Wanted(design.baseline, ANCHOR, again="its speed moved")
         step = _search(design, history)
         if step is not None:
             return step
@@ -103,6 +106,8 @@ def _trouble(design: Design, history: History, since: int) -> str:
     same = tail[:MOST_SAME_FAILURES]
     if len(same) == MOST_SAME_FAILURES and len({item.failure for item in same}) == 1:
         return f"{len(same)} launches in a row failed the same way ({same[0].failure}): {same[0].message}"
+    if history.segment >= drift.MOST_DRIFTS:
+        return f"the speed of the baseline moved {history.segment} times: this machine is not steady enough"
     condemned = history.condemned()
     if all(arm.key in condemned for arm in design.baselines):
         return (
@@ -182,7 +187,8 @@ def told_of(design: Design, history: History) -> list[Told]:
         point = design.space.locate(arm) if arm is not None else None
         if point is not None:
             good = launch is not None and launch.ok
-            out.append(Told(point, launch.score if launch and good else None, bool(launch and launch.limits)))
+            score = history.level(launch) if launch is not None and good else None
+            out.append(Told(point, score, bool(launch and launch.limits)))
     return out
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import platform
 import secrets
@@ -15,6 +16,7 @@ from typing import Any
 
 from eaglecfg import __version__
 from eaglecfg.tune.deadline import Deadline
+from eaglecfg.tune.drift import Move, find_move
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
 from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
@@ -116,6 +118,9 @@ class StudyRun:
         chosen: tuple[str, ...] = ()
         while True:
             history = self.history
+            if move := find_move(self.opened.design, history):
+                self._drift(move)
+                continue
             over = self.deadline.search_over(self.opened.design, history, time.time())
             step = next_step(self.opened.design, history, search_over=over, since=since)
             if isinstance(step, Finished):
@@ -202,6 +207,18 @@ class StudyRun:
             conditions=self.opened.conditions,
         )
         self.tell("rejected", {"label": step.arm.label, "findings": step.findings})
+
+    def _drift(self, move: Move) -> None:
+        """What was measured while the machine's speed moved is set aside, to be measured again."""
+        self._write(
+            "drift",
+            change=move.change,
+            since=list(move.since),
+            aside=list(move.aside),
+            conditions=self.opened.conditions,
+        )
+        again = f"; {len(move.aside)} launches are measured again" if move.aside else ""
+        self.tell("note", {"text": f"the baseline's speed moved by {math.expm1(move.change):+.1%}{again}"})
 
     def _end_orphans(self) -> None:
         """End what a coordinator that was killed left running, and close its launches in the ledger."""

@@ -12,6 +12,7 @@ from eaglecfg.schema.study import StudyFile
 from eaglecfg.source.document import Document
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, make_design
+from eaglecfg.tune.drift import find_move
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.judge import described
 from eaglecfg.tune.ledger import Event
@@ -60,7 +61,8 @@ def make(
 
 @dataclass
 class Simulation:
-    """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch."""
+    """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch;
+    ``weather`` is what else the machine adds to the launch of a number."""
 
     design: Design
     truth: Truth
@@ -68,6 +70,7 @@ class Simulation:
     spread: float = 0.02
     drift: float = 0.0
     fault: Fault = lambda arm, number: ""
+    weather: Callable[[int], float] = lambda number: 0.0
     events: list[Event] = field(default_factory=list)
     steps: list[Wanted] = field(default_factory=list)
     _folded: tuple[int, History] | None = None
@@ -84,6 +87,10 @@ class Simulation:
     def run(self, most: int = 10_000, search_over: bool = False) -> Finished | None:
         """Launch until the schedule ends, or ``most`` times."""
         for _ in range(most):
+            if move := find_move(self.design, self.history):
+                data = {"change": move.change, "since": list(move.since), "aside": list(move.aside)}
+                self.write("drift", **data, conditions="c")
+                continue
             step = next_step(self.design, self.history, search_over=search_over)
             if isinstance(step, Finished):
                 return step
@@ -108,7 +115,8 @@ class Simulation:
             again="",
         )
         failure = self.fault(step.arm, number)
-        score = self.truth(step.arm) + self.drift * number + self.rng.gauss(0, self.spread)
+        weather = self.drift * number + self.weather(number)
+        score = self.truth(step.arm) + weather + self.rng.gauss(0, self.spread)
         self.write(
             "ended",
             n=number,
