@@ -26,6 +26,7 @@ COMMANDS = {
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",
+    "nccl-log": "Read NCCL's log: what it chose for which message, and which settings acted.",
     "engine-diff": "Compare the engine facts with a wheel of the engine.",
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""
