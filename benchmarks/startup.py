@@ -13,8 +13,8 @@ from benchmarks.process import ROOT, Run, eaglecfg, median, run, table
 
 BAR_SECONDS = 0.150
 BAR_TIMES_YAMLLINT = 2.0
-HEAVY = ("torch", "optuna", "scipy", "transformers", "rich", "numpy", "jsonschema")
-FORBIDDEN = ("torch", "optuna", "scipy", "transformers")
+HEAVY = ("torch", "optuna", "scipy", "transformers", "pydantic", "rich", "numpy", "jsonschema")
+FORBIDDEN = ("torch", "optuna", "scipy", "transformers", "pydantic")
 REPEATS = 15
 
 PROBE = """\

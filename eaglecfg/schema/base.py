@@ -21,6 +21,7 @@ class StrictModel:
     What checks the values is pydantic's validator, taken from ``pydantic_core``. The rest of pydantic would
     build the same validator from the same declarations, but to import it takes as long as all else that a
     check does; only the export of JSON Schemas needs it. Names are those of pydantic's own models.
+    Fields are not inherited.
     """
 
     # The places that pydantic_core fills.
@@ -38,6 +39,9 @@ class StrictModel:
         cls.model_fields = {name: spec for name, spec in vars(cls).items() if isinstance(spec, FieldSpec)}
         for name in cls.model_fields:
             delattr(cls, name)
+        bare = get_annotations(cls).keys() ^ cls.model_fields.keys()
+        if bare:
+            raise TypeError(f"a field of {cls.__name__} takes an annotation and Field(...): {min(bare)}")
 
     def __init__(self, **values: Any) -> None:
         _validator(type(self)).validate_python(values, self_instance=self)

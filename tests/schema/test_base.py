@@ -163,6 +163,18 @@ def test_there_is_no_field_on_the_class() -> None:
     assert Engine.model_fields["version"].text
 
 
+def test_half_a_declaration_is_refused_when_the_class_is_made() -> None:
+    with pytest.raises(TypeError, match="takes an annotation and Field"):
+
+        class Bare(StrictModel):
+            size: int = 3
+
+    with pytest.raises(TypeError, match="takes an annotation and Field"):
+
+        class Untyped(StrictModel):
+            size = Field()
+
+
 def test_a_copy_with_changes_knows_what_was_given() -> None:
     changed = TARGET.model_copy(update={"head_dim": 4})
     assert (changed.checkpoint, changed.head_dim, TARGET.head_dim) == ("t", 4, None)
