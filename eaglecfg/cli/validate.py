@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
-from eaglecfg import __version__
-from eaglecfg.cli.output import (
-    color_option,
-    columns,
-    hub_settings,
-    json_errors,
-    read_files,
-    split_names,
-    traceback_option,
-    write,
-)
+from eaglecfg.cli.output import hub_settings, read_files, split_names, traceback_option
+from eaglecfg.cli.report_output import COMPARED, Outputs, report_options
 from eaglecfg.errors import UsageError
-from eaglecfg.report.shown import Shown
-from eaglecfg.rules.model import Severity
-from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.registry import chosen
 from eaglecfg.rules.runner import Options, validate
+from eaglecfg.source.document import Document
 
 
 @click.command("validate")
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--deployment", "-d", multiple=True, help="Check this deployment only; may be repeated.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "concise", "json"]),
-    default="text",
-    show_default=True,
-    help="How to print the report.",
-)
-@color_option
-@click.option(
-    "--fail-on",
-    type=click.Choice(["error", "warning", "info"]),
-    default="error",
-    show_default=True,
-    help="The least severe finding that gives exit code 1.",
-)
 @click.option("--select", multiple=True, metavar="RULE", help="Run these rules only (id, slug or EC2).")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave these rules out.")
 @click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if one of these could not be checked.")
@@ -61,16 +38,12 @@ from eaglecfg.rules.runner import Options, validate
 @click.option(
     "--engine-python", metavar="PYTHON", help="The Python that has it, with --with-engine; default: ours."
 )
-@click.option("--verbose", "-v", is_flag=True, help="Show findings of severity info in full as well.")
-@click.option("--quiet", "-q", is_flag=True, help="Print the findings and the verdict only.")
+@report_options
 @traceback_option
-@json_errors
 def command(
+    outputs: Outputs,
     files: tuple[str, ...],
     deployment: tuple[str, ...],
-    form: str,
-    color: str,
-    fail_on: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     require: tuple[str, ...],
@@ -80,8 +53,6 @@ def command(
     engine_version: str | None,
     with_engine: bool,
     engine_python: str | None,
-    verbose: bool,
-    quiet: bool,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
@@ -92,7 +63,8 @@ def command(
     required = split_names(require, "--require")
     if strict:
         required = [rule.id for rule in chosen(wanted, unwanted)]
-    documents, severity = read_files(files), Severity(fail_on)
+    documents = read_files(files)
+    outputs.keep_off(_files(documents))
     options: Options = {
         "select": wanted,
         "ignore": unwanted,
@@ -106,29 +78,27 @@ def command(
     if engine_version is not None:
         if with_engine:
             raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
+        outputs.only(COMPARED, "--engine-version puts several versions side by side")
         from eaglecfg.cli.versions import compare
 
-        return compare(documents, engine_version, options, form, color, severity)
+        return compare(documents, engine_version, options, outputs)
     ask = None
     if with_engine:
         from eaglecfg.cli.with_engine import asker
 
         ask = asker(engine_python)
-    report = validate(documents, ask=ask, **options)
-    _write(report, form, color, Shown(severity, verbose, quiet))
-    return report.exit_code(severity)
+    checkpoints = Checkpoints(deep, options["hub"])
+    report = validate(documents, ask=ask, checkpoints=checkpoints, **options)
+    outputs.keep_off([Path(each.folder) for each in checkpoints.read])
+    outputs.write(report)
+    return report.exit_code(outputs.shown.fail_on)
 
 
-def _write(report: Report, form: str, color: str, shown: Shown) -> None:
-    if form == "json":
-        from eaglecfg.report.machine import to_json
-
-        click.echo(to_json(report, shown.fail_on, version=__version__), nl=False)
-    elif form == "concise":
-        from eaglecfg.report.concise import render as concise
-
-        write(concise(report), color)
-    else:
-        from eaglecfg.report.text import render
-
-        write(render(report, shown, version=__version__, width=columns()), color)
+def _files(documents: Sequence[Document]) -> list[Path]:
+    """The files of ``documents``, and the configs that studies among them name."""
+    found = [Path(document.folder) / Path(document.name).name for document in documents]
+    for document in documents:
+        named = document.data.get("config") if isinstance(document.data, dict) else None
+        if isinstance(named, str) and "\0" not in named:
+            found.append(Path(document.folder) / named)
+    return found

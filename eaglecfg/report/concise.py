@@ -18,12 +18,12 @@ def render(report: Report) -> list[Line]:
     out: list[Line] = []
     for found in report.findings:
         first = next(iter(found.finding.evidence), None)
-        where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}: "
+        where = f"{visible(found.document.name)}:{found.span.start.line}:{found.span.start.column}: "
         head = Part(f"{found.severity}[{found.rule.id}]", STYLE_OF[found.severity])
         name = f"{found.deployment}: " if several and found.deployment else ""
         out.append(line(where, head, visible(f" {name}{found.finding.message}{_behind(first)}")))
     for rule, count in report.more.items():
-        names = ", ".join(document.name for document in report.documents)
+        names = ", ".join(visible(document.name) for document in report.documents)
         out.append(line(f"{names}: ", Part(f"more[{rule}]", "dim"), f" {count:,} more of {rule}"))
     for skip in report.not_checked:
         if skip.incomplete or skip.rule.id in report.required:
@@ -31,7 +31,9 @@ def render(report: Report) -> list[Line]:
             where = f":{start.line}:{start.column}" if start is not None else ""
             name = f"{skip.deployment}: " if several and skip.deployment else ""
             head = Part(f"not-checked[{skip.rule.id}]", "warning")
-            out.append(line(f"{skip.document.name}{where}: ", head, visible(f" {name}{skip.reason}")))
+            out.append(
+                line(f"{visible(skip.document.name)}{where}: ", head, visible(f" {name}{skip.reason}"))
+            )
     for crash in report.crashes:
         out.append(line(Part(f"internal-error[{crash.name}]", "error"), f" {visible(crash.error)}"))
     return out

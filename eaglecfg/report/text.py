@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from eaglecfg.report.brief import brief
+from eaglecfg.report.counts import VERDICTS, counted, set_aside
 from eaglecfg.report.shown import STYLE_OF, Shown
 from eaglecfg.report.snippet import Mark, snippet
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
-from eaglecfg.rules.model import Evidence, Rule, Severity
+from eaglecfg.rules.model import Evidence, Fix, Rule, Severity
 from eaglecfg.rules.outcome import Report, Reported, Skipped
 
 WIDTH = 110
@@ -30,6 +31,10 @@ def render(report: Report, shown: Shown, *, version: str, width: int = WIDTH) ->
         ]
     if not shown.quiet:
         out += _not_checked(report, width)
+        if report.accepted or report.baseline is not None:
+            from eaglecfg.report.aside import render_aside
+
+            out += render_aside(report, shown, width)
         out += _summary(report, width)
     return [*out, *_verdict(report, shown.fail_on, width)]
 
@@ -87,7 +92,7 @@ def flowing(parts: Sequence[str], width: int, style: Style = "plain") -> list[Li
 def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
     finding, style = found.finding, STYLE_OF[found.severity]
     head = f"{found.severity}[{found.rule.id} {found.rule.slug}]"
-    where = f"{found.document.name}:{found.span.start.line}:{found.span.start.column}"
+    where = f"{visible(found.document.name)}:{found.span.start.line}:{found.span.start.column}"
     named = f"   (deployment {found.deployment})" if found.deployment and name_deployment else ""
     out = wrapped(line(Part(head, style)), visible(finding.message), width, "  ", "bold")
     out.append(line(Part("  --> ", "place"), where, Part(named, "dim")))
@@ -107,17 +112,22 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
         ("help", finding.help),
     ]
     if finding.fix is not None:
-        safe = "safe" if finding.fix.safe else "read it first"
-        notes.append(("fix", f"{finding.fix.title}: write {finding.fix.text} [{safe}]"))
+        notes.append(("fix", fix_words(finding.fix)))
     notes.append(("more", f"eaglecfg explain {found.rule.id}"))
     return [*out, *_notes(notes, width)]
+
+
+def fix_words(fix: Fix) -> str:
+    """What the fix does, and whether it is made without asking."""
+    written = f": write {fix.text}" if fix.kind == "set" else ""
+    return f"{fix.title}{written} [{'safe' if fix.safe else 'read it first'}]"
 
 
 def _unread(skip: Skipped, name_deployment: bool, width: int) -> list[Line]:
     """Something that the config names and that could not be read, at its place like a finding."""
     assert skip.span is not None
     head = Part(f"incomplete[{skip.rule.id} {skip.rule.slug}]", "warning")
-    where = f"{skip.document.name}:{skip.span.start.line}:{skip.span.start.column}"
+    where = f"{visible(skip.document.name)}:{skip.span.start.line}:{skip.span.start.column}"
     named = f"   (deployment {skip.deployment})" if skip.deployment and name_deployment else ""
     out = wrapped(line(head), visible(skip.reason), width, "  ", "bold")
     out.append(line(Part("  --> ", "place"), where, Part(named, "dim")))
@@ -180,6 +190,7 @@ def _summary(report: Report, width: int) -> list[Line]:
         counted(report.count(Severity.ERROR), "error"),
         counted(report.count(Severity.WARNING), "warning"),
         f"{report.count(Severity.INFO)} info",
+        *set_aside(report),
         *(more_words(rule, count) for rule, count in report.more.items()),
         f"{counted(report.files, 'file')}, {report.seconds:.2f} s",
     ]
@@ -192,24 +203,17 @@ def _summary(report: Report, width: int) -> list[Line]:
     if report.dropped:
         causes = ", ".join(dict.fromkeys(each.because for each in report.dropped))
         ends.append(f"{report.left_out} left out as consequences of {causes}")
-    if report.suppressed:
-        ends.append(f"{report.suppressed} suppressed")
     return [*flowing(findings, width), *flowing(ends, width)]
 
 
 def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:
     code = report.exit_code(fail_on)
-    words: dict[int, tuple[str, Style, str]] = {
-        0: ("OK", "good", f"nothing at or above {fail_on}"),
-        1: ("FAIL", "error", f"findings at or above {fail_on}"),
-        2: ("UNREADABLE", "error", "a file could not be taken apart, so the rest of it was not checked"),
-        3: ("INCOMPLETE", "warning", "something that the config names could not be read"),
-        4: ("INTERNAL ERROR", "error", "a check crashed and is missing from this report"),
+    words: dict[int, tuple[Style, str]] = {
+        0: ("good", f"nothing at or above {fail_on}"),
+        1: ("error", f"findings at or above {fail_on}"),
+        2: ("error", "a file could not be taken apart, so the rest of it was not checked"),
+        3: ("warning", "something that the config names could not be read"),
+        4: ("error", "a check crashed and is missing from this report"),
     }
-    word, style, text = words[code]
-    return wrapped(line(Part(word, style), " "), f"{text} (exit {code})", width, "  ")
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 error``, ``2 errors``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    style, text = words[code]
+    return wrapped(line(Part(VERDICTS[code], style), " "), f"{text} (exit {code})", width, "  ")

@@ -70,12 +70,48 @@ class Crash:
 
 
 @record
+class Suppressed:
+    """A finding that the file accepts, and why.
+
+    ``inline``: in a comment; otherwise under ``suppress:``. ``span`` is where, in the finding's document.
+    """
+
+    found: Reported
+    reason: str
+    span: Span
+    inline: bool = False
+
+
+@record
+class Stale:
+    """An entry of the baseline whose finding is gone. ``path`` as a report shows it."""
+
+    rule: str
+    fingerprint: str
+    file: str
+    path: str
+    message: str
+    deployment: str | None = None
+
+
+@record
+class BaselineUse:
+    """What a baseline file made of a run: ``known`` are findings that stand in it, ``stale`` its other
+    entries that nothing gave rise to, though their rule was decided."""
+
+    file: str
+    known: tuple[Reported, ...] = ()
+    stale: tuple[Stale, ...] = ()
+
+
+@record
 class Report:
     """Everything a renderer needs. Counts are over (rule, file) or (rule, deployment) pairs.
 
     ``engines`` are labels such as ``sglang 0.5.14``. ``findings`` are ordered by file, severity, then line.
     ``deployments`` are the names checked, ``files`` the number of files looked at. ``checks`` is the number
     of pairs; ``more`` counts by rule id the findings that are not listed, of a rule with too many.
+    ``findings`` are those that count; ``accepted`` are suppressed ones, ``baseline`` holds old ones.
     """
 
     documents: tuple[Document, ...]
@@ -87,23 +123,41 @@ class Report:
     crashes: tuple[Crash, ...]
     passed: int
     not_applicable: int
-    suppressed: int = 0
     rules: int = 0
     files: int = 0
     seconds: float = 0.0
     required: frozenset[str] = field(default=frozenset())
     checks: int = 0
     more: Mapping[str, int] = field(default_factory=dict)
+    accepted: tuple[Suppressed, ...] = ()
+    baseline: BaselineUse | None = None
+
+    @property
+    def suppressed(self) -> int:
+        """Findings that the files accept."""
+        return len(self.accepted)
+
+    @property
+    def known(self) -> tuple[Reported, ...]:
+        """Findings that stand in the baseline."""
+        return self.baseline.known if self.baseline is not None else ()
+
+    @property
+    def every(self) -> tuple[Reported, ...]:
+        """All findings: those that count, then old ones, then suppressed ones."""
+        if self.baseline is None and not self.accepted:
+            return self.findings
+        return (*self.findings, *self.known, *(each.found for each in self.accepted))
 
     @property
     def failed(self) -> int:
-        """Checks that found something."""
-        return len({(found.rule.id, found.document.name, found.deployment) for found in self.findings})
+        """Checks that found something, suppressed or not."""
+        return len({(found.rule.id, found.document.name, found.deployment) for found in self.every})
 
     @property
     def undecided(self) -> int:
         """Checks that could not decide, and found nothing else."""
-        told = {(each.rule.id, each.deployment) for each in self.findings}
+        told = {(each.rule.id, each.deployment) for each in self.every}
         told |= {(each.rule.id, each.deployment) for each in self.dropped}
         skipped = {(each.rule.id, each.document.name, each.deployment) for each in self.not_checked}
         return sum((rule, deployment) not in told for rule, _, deployment in skipped)
@@ -111,7 +165,7 @@ class Report:
     @property
     def left_out(self) -> int:
         """Checks of whose findings none is left: all were consequences."""
-        found = {(each.rule.id, each.deployment) for each in self.findings}
+        found = {(each.rule.id, each.deployment) for each in self.every}
         return len({(each.rule.id, each.deployment) for each in self.dropped} - found)
 
     def count(self, severity: Severity) -> int:

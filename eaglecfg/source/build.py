@@ -51,9 +51,11 @@ class Builder:
             self._tag(node, path)
         if node.kind == "scalar":
             value = self._scalar(node, path, span)
-            self.places[path] = Place(key, alias or span, node.value, not node.plain, shared)
+            origin = span if alias is not None else None
+            self.places[path] = Place(key, alias or span, node.value, not node.plain, shared, origin)
             return value
-        self.places[path] = Place(key, alias or span, None, False, shared)
+        origin = span if alias is not None else None
+        self.places[path] = Place(key, alias or span, None, False, shared, origin)
         if node.kind == "list":
             return [self._visit(item, (*path, i), None, shared) for i, item in enumerate(node.items)]
         return self._mapping(node, path, shared)

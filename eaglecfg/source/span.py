@@ -32,7 +32,8 @@ class Place:
     ``key`` is None for list items and for the whole document. ``text`` is a scalar's spelling in the source
     (quotes removed), None for mappings and lists. ``quoted`` tells whether that scalar was quoted.
     ``shared`` is true where the value belongs to an anchor or comes from an alias: an edit here would change
-    another user of the same text. For a value reached through an alias, ``value`` is the span of the alias.
+    another user of the same text. For a value reached through an alias, ``value`` is the span of the alias
+    and ``origin`` that of the text behind it.
     """
 
     key: Span | None
@@ -40,6 +41,7 @@ class Place:
     text: str | None = None
     quoted: bool = False
     shared: bool = False
+    origin: Span | None = None
 
 
 def show_path(path: KeyPath) -> str:

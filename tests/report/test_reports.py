@@ -140,8 +140,8 @@ def test_json_carries_everything_and_counts() -> None:
     assert data["version"] == 1
     assert data["summary"] == {
         "error": 1, "warning": 0, "info": 0, "passed": 3, "not_checked": 1, "not_applicable": 1,
-        "suppressed": 0, "dropped": 1, "checks": 0, "checks_with_findings": 1, "checks_undecided": 0,
-        "exit_code": 1,
+        "suppressed": 0, "baseline": 0, "dropped": 1, "checks": 0, "checks_with_findings": 1,
+        "checks_undecided": 0, "exit_code": 1,
     }  # fmt: skip
     (finding,) = data["findings"]
     assert finding["location"] == {

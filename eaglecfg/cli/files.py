@@ -1,0 +1,80 @@
+"""Files that commands write: looked at before the work begins, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from eaglecfg.errors import UsageError
+
+
+def ready_to_write(targets: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The same targets (format, path), each of which can be written as far as can be told beforehand.
+
+    Raises UsageError.
+    """
+    seen: set[str] = set()
+    for _, name in targets:
+        check_writable(name)
+        real = os.path.realpath(name)
+        if real in seen:
+            raise UsageError(f"{name} is the output of two formats; give each a file of its own")
+        seen.add(real)
+    return tuple(targets)
+
+
+def check_writable(name: str) -> None:
+    """Raise UsageError where a file ``name`` cannot be made or written over."""
+    path = Path(name)
+    if "\0" in name:
+        raise UsageError("a file name cannot hold a zero byte")
+    if path.is_dir():
+        raise UsageError(f"{name}: a file to write is expected, this is a folder; name a file in it")
+    folder = Path(os.path.realpath(name)).parent
+    if not folder.is_dir():
+        raise UsageError(f"{name}: there is no folder {path.parent} to write it into; make that first")
+    # What is no plain file, as /dev/stderr, is written to in place.
+    place = path if path.exists() and not path.is_file() else folder
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{name}: this user may not write there; check the permissions of {place}")
+
+
+def refuse_inputs(names: Collection[str], inputs: Collection[Path]) -> None:
+    """Raise UsageError where one of ``names`` is a file that was read, or lies in a folder that was."""
+    real = {os.path.realpath(path) for path in inputs}
+    for name in names:
+        at = os.path.realpath(name)
+        inside = any(at.startswith(folder + os.sep) for folder in real) and Path(at).exists()
+        if at in real or inside:
+            raise UsageError(f"{name} is one of the files that are read; name another file to write")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Put ``content`` into ``path`` in one step, through links, keeping the mode of a file that is there.
+
+    Raises UsageError where the system refuses it.
+    """
+    try:
+        found = path.stat() if path.exists() else None
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            path.write_bytes(content)
+            return
+        real = Path(os.path.realpath(path))
+        beside = real.with_name(f".{real.name[:100]}.{secrets.token_hex(4)}")
+        try:
+            with beside.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            if found is not None:
+                beside.chmod(stat.S_IMODE(found.st_mode))
+            beside.replace(real)
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: the file could not be written ({error.strerror or error})") from None

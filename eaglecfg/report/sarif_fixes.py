@@ -1,0 +1,39 @@
+"""The fix of a finding as SARIF replacements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eaglecfg.report.styled import visible
+from eaglecfg.rules.fixes import edits_of
+from eaglecfg.rules.outcome import Reported
+from eaglecfg.source.edit import Editor, EditRefused
+
+
+def fixes(found: Reported, artifact: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fix of ``found`` as the value of ``fixes``; empty where its edits cannot be made by span."""
+    fix = found.finding.fix
+    if fix is None:
+        return []
+    editor = Editor(found.document)
+    try:
+        edits = edits_of(found.document, fix, editor)
+    except EditRefused:
+        return []
+    replacements = []
+    for edit in edits:
+        start, end = editor.position(edit.start), editor.position(edit.end)
+        replacement: dict[str, Any] = {
+            "deletedRegion": {
+                "startLine": start.line,
+                "startColumn": start.column,
+                "endLine": end.line,
+                "endColumn": end.column,
+            }
+        }
+        if edit.text:
+            replacement["insertedContent"] = {"text": edit.text}
+        replacements.append(replacement)
+    title = visible(fix.title) + ("" if fix.safe else " (a guess: read it first)")
+    change = {"artifactLocation": artifact, "replacements": replacements}
+    return [{"description": {"text": title}, "artifactChanges": [change]}]
