@@ -27,6 +27,8 @@ COMMANDS = {
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",
     "nccl-log": "Read NCCL's log: what it chose for which message, and which settings acted.",
+    "doctor": "Look at this machine: GPUs, links, NCCL, leftovers; print its hardware block.",
+    "bench-allreduce": "Time the all-reduce under NCCL settings, and say which differences are real.",
     "engine-diff": "Compare the engine facts with a wheel of the engine.",
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""

@@ -1,0 +1,159 @@
+"""What ``bench-allreduce`` shows on stderr while it runs, and the file of raw results."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import IO, Any, Self
+
+import click
+
+from eaglecfg import __version__
+from eaglecfg.nccl.bench.launches import FORMAT, Launch, launch_data, plan_data
+from eaglecfg.nccl.bench.plan import BenchPlan, Job
+from eaglecfg.nccl.bench.size import size_words
+from eaglecfg.report.styled import visible
+
+ASSUMED_S = 6.0
+"""Seconds of one launch until launches have been seen."""
+
+LONGEST_STATUS = 100
+
+
+def plan_lines(plan: BenchPlan) -> list[str]:
+    """What will be launched."""
+    sizes = ", ".join(size_words(size.bytes) for size in plan.sizes)
+    count = len(plan.settings) * (plan.processes + 1)
+    names = [
+        f"{each.name} ({each.spelled})" if each.spelled not in ("", each.name) else each.name
+        for each in plan.settings
+    ]
+    return [
+        f"sizes     {sizes} of {plan.dtype}",
+        f"settings  {'; '.join(map(visible, names))}",
+        f"launches  {len(plan.settings)} checks and {plan.processes} timed rounds: {count} launches of "
+        f"{plan.ranks} processes, about {duration(count * ASSUMED_S)}",
+    ]
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+class Progress:
+    """A line per launch, and on a terminal a status below it."""
+
+    def __init__(self, plan: BenchPlan, terminal: bool) -> None:
+        self.plan, self.terminal = plan, terminal
+        self.total = len(plan.settings) * (plan.processes + 1)
+        self.done = 0
+        self.begun = time.monotonic()
+        self.job: Job | None = None
+        self.shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._clear()
+
+    def hear(self, kind: str, about: Mapping[str, Any]) -> None:
+        if kind == "job":
+            self.job = about["job"]
+            self._status("starting")
+        elif kind == "step":
+            self._status(_step_words(about["event"]))
+        elif kind == "launch":
+            self.done += 1
+            self._ended(about["launch"])
+
+    def say(self, text: str) -> None:
+        """A whole line."""
+        self._clear()
+        click.echo(text, err=True)
+
+    def _head(self) -> str:
+        assert self.job is not None
+        where = "check" if self.job.kind == "check" else f"round {self.job.round + 1}"
+        return f"[{self.done:>3}/{self.total}] {visible(self.job.setting.name)}, {where}"
+
+    def _status(self, words: str) -> None:
+        if not self.terminal:
+            return
+        text = f"{self._head()}: {words}"[:LONGEST_STATUS]
+        click.echo("\r" + text.ljust(self.shown), err=True, nl=False)
+        self.shown = len(text)
+
+    def _clear(self) -> None:
+        if self.shown:
+            click.echo("\r" + " " * self.shown + "\r", err=True, nl=False)
+            self.shown = 0
+
+    def _ended(self, launch: Launch) -> None:
+        if launch.failure:
+            skipped = self._skipped(launch)
+            self.total -= skipped
+            self.say(f"{self._head()}: failed ({launch.failure}): {visible(launch.message)}")
+            for text in launch.lines[-3:]:
+                self.say(f"          {visible(text)}")
+            return
+        words = f"{launch.checked} sums right"
+        if launch.kind == "time":
+            times = [f"{size_words(size)} {launch.median(size) or 0:.2f}" for size in launch.samples]
+            words = ", ".join(times[:8]) + " µs" + (f" and {len(times) - 8} more" if len(times) > 8 else "")
+        each = (time.monotonic() - self.begun) / self.done
+        left = duration(each * max(0, self.total - self.done))
+        self.say(f"{self._head()}: {words}; {launch.seconds:.1f} s, {left} left")
+
+    def _skipped(self, launch: Launch) -> int:
+        """Launches of the setting that will not be made."""
+        return self.plan.processes if launch.kind == "check" else self.plan.processes - launch.round - 1
+
+
+def _step_words(event: Mapping[str, Any]) -> str:
+    size = f" {size_words(event['size'])}" if "size" in event else ""
+    return f"{event['event']}{size}"
+
+
+class Raw:
+    """The file of raw results; every line is on its way to the disk before the next launch begins."""
+
+    def __init__(self, path: str | None, plan: BenchPlan) -> None:
+        self.path, self.plan = path, plan
+        self.stream: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        if self.path is not None:
+            self.stream = open(self.path, "a", encoding="utf-8")  # noqa: PTH123 - closed in __exit__
+            self._write(
+                {
+                    "event": "start",
+                    "format": FORMAT,
+                    "tool": {"name": "eaglecfg", "version": __version__},
+                    "time": time.time(),
+                    "plan": plan_data(self.plan),
+                }
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.stream is not None:
+            self.stream.close()
+
+    def hear(self, kind: str, about: Mapping[str, Any]) -> None:
+        if kind == "launch":
+            self._write({**launch_data(about["launch"]), "time": time.time()})
+
+    def end(self) -> None:
+        """The run went to its end."""
+        self._write({"event": "end", "time": time.time()})
+
+    def _write(self, data: Mapping[str, Any]) -> None:
+        if self.stream is not None:
+            self.stream.write(json.dumps(data, ensure_ascii=False) + "\n")
+            self.stream.flush()

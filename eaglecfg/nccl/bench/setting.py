@@ -1,0 +1,155 @@
+"""The settings that a benchmark compares, and what NCCL will make of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+
+from eaglecfg.errors import UsageError
+from eaglecfg.nccl.facts import related, variable_fact, variable_names
+from eaglecfg.nccl.parse import parse
+from eaglecfg.record import record
+from eaglecfg.schema_files import read_schema
+
+DEFAULT = "default"
+MOST_SETTINGS = 64
+"""More would run for hours; a study searches such spaces."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_KEPT = re.compile(
+    r"RANK|LOCAL_RANK|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_RANK|MASTER_(ADDR|PORT)|TORCHELASTIC_\w*|PYTHON\w*"
+    r"|NCCL_DEBUG|NCCL_DEBUG_FILE|NCCL_DEBUG_SUBSYS|EAGLECFG_BENCH_EVENTS"
+)
+"""Variables that the benchmark itself needs."""
+
+_MILD = frozenset(("unusual", "power", "octal"))
+"""Problems of a value that NCCL nevertheless works with, as written."""
+
+_BEYOND = ("TORCH_NCCL_", "CUDA_", "TORCH_", "GLOO_", "PYTORCH_", "LD_", "SGLANG_", "OMP_")
+"""Beginnings of names that bear on a rank without being NCCL's."""
+
+
+@record
+class Setting:
+    """A name for the tables, and the variables that are added to the environment; ``default`` adds none."""
+
+    name: str
+    variables: Mapping[str, str]
+
+    @property
+    def spelled(self) -> str:
+        """The variables as they are written in a shell; empty for the default."""
+        return " ".join(f"{name}={shlex.quote(text)}" for name, text in self.variables.items())
+
+
+@record
+class Remark:
+    """What is to be said of one variable of a setting. ``refused``: it would not do what it says."""
+
+    setting: str
+    message: str
+    refused: bool
+
+
+def parse_setting(text: str) -> Setting:
+    """``NCCL_PROTO=LL NCCL_ALGO=Ring``, or ``default``. Raises UsageError."""
+    if text.strip().lower() in (DEFAULT, ""):
+        if not text.strip():
+            raise UsageError("--setting takes NAME=VALUE or default, got nothing")
+        return Setting(DEFAULT, {})
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--setting {text}: {error}") from None
+    variables: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not _NAME.fullmatch(name):
+            hint = "; quote values with spaces" if variables else ""
+            raise UsageError(f"--setting {text}: expected NAME=VALUE, got {word}{hint}")
+        if name in variables:
+            raise UsageError(f"--setting {text}: {name} stands there twice")
+        if "\0" in value:
+            raise UsageError(f"--setting {name}: no environment can hold a null character")
+        variables[name] = value
+    found = Setting("", variables)
+    return Setting(found.spelled, variables)
+
+
+def ready_list(name: str) -> tuple[Setting, ...] | None:
+    """The settings of a list that ships with eaglecfg, None where there is none of that name."""
+    table = read_schema("nccl", "bench_settings.json")["lists"]
+    if name not in table:
+        return None
+    return tuple(Setting(row["name"], row["variables"]) for row in table[name])
+
+
+def list_names() -> tuple[str, ...]:
+    """Names of the lists that ship."""
+    return tuple(read_schema("nccl", "bench_settings.json")["lists"])
+
+
+def arrange(settings: Iterable[Setting]) -> tuple[Setting, ...]:
+    """The default first, then the others as they came, each set of variables once. Raises UsageError for too
+    many."""
+    out = {(): Setting(DEFAULT, {})}
+    for setting in settings:
+        out.setdefault(tuple(sorted(setting.variables.items())), setting)  # type: ignore[arg-type]
+    if len(out) > MOST_SETTINGS:
+        raise UsageError(
+            f"up to {MOST_SETTINGS} settings can be compared in one run, got {len(out)}; eaglecfg tune "
+            f"searches larger spaces"
+        )
+    return tuple(out.values())
+
+
+def remarks_on(setting: Setting, version: str, inherited: Mapping[str, str]) -> tuple[Remark, ...]:
+    """What NCCL ``version`` will not take as it is written; ``inherited`` is the environment below it."""
+    out: list[Remark] = []
+    for name, text in setting.variables.items():
+        message, refused = _about(name, text, version)
+        if message:
+            out.append(Remark(setting.name, message, refused))
+        elif name in inherited and inherited[name] != text:
+            message = f"the environment has {name}={inherited[name]}; this setting runs with {text} instead"
+            out.append(Remark(setting.name, message, False))
+    return tuple(out)
+
+
+def reserved(setting: Setting) -> str:
+    """The first variable that the benchmark sets itself, empty where there is none."""
+    return next((name for name in setting.variables if _KEPT.fullmatch(name)), "")
+
+
+def _about(name: str, text: str, version: str) -> tuple[str, bool]:
+    fact = variable_fact(name)
+    if fact is None:
+        return _unknown(name, version)
+    standing = fact.standing(version)
+    if standing in ("not yet", "gone"):
+        when = f"from {fact.first} on" if standing == "not yet" else "no more"
+        return f"NCCL {version} does not read {name} (it does {when}), so it would change nothing", True
+    problems = parse(name, text, version).problems
+    if not problems:
+        return "", False
+    worst = next((each for each in problems if each.code not in _MILD), problems[0])
+    part = f" at {worst.part}" if worst.part and worst.part != text else ""
+    meant = f"; write {name}={worst.fixed}" if worst.fixed is not None else ""
+    message = f"{name}={text}{part}: expected {worst.expected}; {worst.outcome}{meant}"
+    return message, worst.code not in _MILD
+
+
+def _unknown(name: str, version: str) -> tuple[str, bool]:
+    """What to say of a name that the facts of NCCL lack."""
+    import difflib
+
+    table = related()
+    if name in table["torch"] or name.startswith(_BEYOND):
+        return "", False
+    known = [*variable_names(), *table["torch"]]
+    near = table["renamed"].get(name) or next(iter(difflib.get_close_matches(name, known, 1, 0.72)), None)
+    who = f"NCCL {version}" if name.startswith("NCCL_") else "nothing that is known here"
+    verb = "reads no variable" if name.startswith("NCCL_") else "reads"
+    hint = f"; the nearest name is {near}" if near else ""
+    return f"{who} {verb} {name}, so it would change nothing{hint}", True
