@@ -63,6 +63,7 @@ class Tune(click.Command):
     "--apply", "apply_winner", is_flag=True, help="Write the winner into the config, comments kept."
 )
 @click.option("--launch-anyway", is_flag=True, help="Launch settings that the validator refuses, too.")
+@click.option("--keep-inert", is_flag=True, help="Search keys that cannot matter, too.")
 @click.option(
     "--launch-prefix", metavar="COMMAND", help="Start servers with this instead of the study's prefix."
 )
@@ -91,6 +92,7 @@ def command(
     dry_run: bool,
     apply_winner: bool,
     launch_anyway: bool,
+    keep_inert: bool,
     launch_prefix: str | None,
     retry_failed: bool,
     launches: int | None,
@@ -120,6 +122,7 @@ def command(
         shown=study,
         out=out,
         launch_anyway=launch_anyway,
+        keep_inert=keep_inert,
         prefix=prefix,
         budget={name: value for name, value in given.items() if value is not None},
     )
@@ -268,13 +271,14 @@ def _report(opened: Opened, results: Results) -> None:
 
 def show_results(results: Results) -> None:
     """Print the table and what it comes to."""
+    from eaglecfg.tune.cycle import cycle_lines
     from eaglecfg.tune.tables import footnotes, header, remarks, table, text_table
 
     click.echo()
     for text in text_table(header(results), table(results)) if results.rows else ():
         click.echo(text)
     click.echo()
-    for sentence in (*results.verdict, *remarks(results), *footnotes(results)):
+    for sentence in (*results.verdict, *cycle_lines(results.cycles), *remarks(results), *footnotes(results)):
         click.echo("\n".join(_wrapped(sentence)))
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eaglecfg.errors import UsageError
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import spelled
-from eaglecfg.tune.space import Space
+from eaglecfg.tune.arm import apply, spelled
+from eaglecfg.tune.space import Condition, Dimension, Space
 
 RANKS = ("tp_size", "dp_size", "pp_size", "ep_size", "nnodes")
 COMMUNICATION = frozenset(
@@ -18,9 +24,60 @@ COMMUNICATION = frozenset(
 )
 """Server flags that only choose how ranks talk to each other."""
 
+DECIDES = COMMUNICATION | frozenset(
+    (
+        *RANKS,
+        "enable_dp_attention",
+        "enable_deterministic_inference",
+        "enable_flashinfer_allreduce_fusion",
+        "enforce_disable_flashinfer_allreduce_fusion",
+        "flashinfer_allreduce_fusion_backend",
+        "moe_a2a_backend",
+        "max_running_requests",
+        "dtype",
+    )
+)
+"""Server flags that may decide who carries an all-reduce, or how large it is."""
+
+MOST_LOOKED_AT = 400
+"""Combinations of keys that may decide it, looked at one by one; of more than that nothing is left out."""
+
+Asleep = Callable[[Deployment], str]
+"""Why no setting of NCCL's can act on decode or verify of a deployment, empty where one may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inert:
+    """``left_out``: searched keys that cannot matter -> why. ``conditions``: those that matter only under
+    some choices of another key."""
+
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
+
+
+def find_inert(space: Space, asleep: Asleep) -> Inert:
+    """What of ``space`` cannot matter. Nothing is left out that another searched key could wake."""
+    alone = inert_keys(space)
+    if alone:
+        return Inert(alone)
+    keys = [item.key for item in space.dimensions if item.size > 1 and _tunes_nccl(item.key)]
+    if not keys:
+        return Inert()
+    deciding = [item for item in space.dimensions if item.size > 1 and _may_decide(item.key)]
+    found = _look(space, deciding, asleep)
+    if not found or not any(why for _, why in found):
+        return Inert()
+    if all(why for _, why in found):
+        return Inert(dict.fromkeys(keys, f"{found[0][1]} (--keep-inert searches it)"))
+    for dimension in deciding:
+        condition = _condition(dimension.key, found)
+        if condition is not None:
+            return Inert(conditions=dict.fromkeys(keys, condition))
+    return Inert()
+
 
 def inert_keys(space: Space) -> dict[str, str]:
-    """Searched keys that cannot matter -> why. Nothing is left out that another searched key could wake."""
+    """Searched keys about the talk between ranks where there is one rank -> why."""
     searched = {spelled(key) for key in space.searched}
     if any(path[0] == "parallel" for path in searched) or _ranks(space.base) > 1:
         return {}
@@ -37,3 +94,62 @@ def _ranks(deployment: Deployment) -> int:
     sizes = [getattr(deployment.parallel, name) or 1 for name in RANKS]
     given = [deployment.server.get(name) for name in RANKS]
     return max(*sizes, *(value for value in given if isinstance(value, int)), 1)
+
+
+def _tunes_nccl(key: str) -> bool:
+    """Whether a key is an NCCL variable that is meant for decode's all-reduce."""
+    path = spelled(key)
+    if path[0] not in ("nccl", "env") or len(path) == 1:
+        return False
+    from eaglecfg.nccl.facts import variable_fact
+    from eaglecfg.rules.nccl.ec629_nccl_not_on_decode_path import TUNING
+
+    fact = variable_fact(f"NCCL_{path[1].upper()}" if path[0] == "nccl" else path[1])
+    return fact is not None and fact.acts in TUNING
+
+
+def _may_decide(key: str) -> bool:
+    path = spelled(key)
+    if path[0] == "server":
+        return path[-1] in DECIDES
+    if path[0] == "env":
+        return not path[-1].startswith("NCCL_")
+    return path[0] in ("parallel", "speculative", "draft")
+
+
+def _look(space: Space, deciding: list[Dimension], asleep: Asleep) -> list[tuple[Mapping[str, Any], str]]:
+    """(values of the deciding keys, why NCCL is asleep under them) for every combination that can be made;
+    empty where there are too many."""
+    total = 1
+    for dimension in deciding:
+        total *= dimension.size
+    return list(_each(space, deciding, asleep)) if total <= MOST_LOOKED_AT else []
+
+
+def _each(space: Space, deciding: list[Dimension], asleep: Asleep) -> Iterator[tuple[Mapping[str, Any], str]]:
+    for picks in itertools.product(*(tuple(dimension.points()) for dimension in deciding)):
+        values: dict[str, Any] = {}
+        for dimension, pick in zip(deciding, picks, strict=True):
+            if space.in_play(dimension, values):
+                values[dimension.key] = dimension.value(pick)
+        try:
+            deployment = apply(space.base, values)
+        except UsageError:
+            continue  # no arm either; what reads the space says so
+        yield values, asleep(deployment)
+
+
+def _condition(key: str, found: list[tuple[Mapping[str, Any], str]]) -> Condition | None:
+    """That ``key`` alone decides, with the values under which NCCL is asleep; None where it does not."""
+    idle: list[Any] = []
+    awake: list[Any] = []
+    reason = ""
+    for values, why in found:
+        if key not in values:
+            return None
+        (idle if why else awake).append(values[key])
+        reason = reason or why
+    if any(value in awake for value in idle):
+        return None
+    kept = [value for index, value in enumerate(idle) if value not in idle[:index]]
+    return Condition(key, tuple(kept), reason)

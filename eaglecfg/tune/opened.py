@@ -15,6 +15,7 @@ from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
+from eaglecfg.rules.context import Checkpoints, deployment_context
 from eaglecfg.rules.model import Severity
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config
@@ -25,7 +26,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, Verdict, make_design
-from eaglecfg.tune.inert import inert_keys
+from eaglecfg.tune.inert import Asleep, Inert, find_inert
 from eaglecfg.tune.limits import read_limits
 from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
@@ -78,6 +79,7 @@ def open_study(
     shown: str,
     out: Path | None = None,
     launch_anyway: bool = False,
+    keep_inert: bool = False,
     prefix: Sequence[str] = (),
     budget: Mapping[str, Any] | None = None,
 ) -> Opened:
@@ -100,8 +102,8 @@ def open_study(
     facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     base = deployment.model
     space = read_space(document, study.space, base)
-    inert = inert_keys(space)
-    space = space.without(tuple(inert))
+    inert = Inert() if keep_inert else find_inert(space, _asleep(config, deployment, study))
+    space = space.without(tuple(inert.left_out)).under(inert.conditions)
     verdict: Verdict = _no_verdict if launch_anyway else _validator(config, deployment)
     design = make_design(study, space, verdict)
     search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
@@ -119,7 +121,7 @@ def open_study(
         facts,
         space,
         design,
-        inert,
+        inert.left_out,
         plan,
         search,
         claim,
@@ -227,3 +229,19 @@ def _validator(config: LoadedConfig, deployment: LoadedDeployment) -> Verdict:
         return known[arm.key]
 
     return verdict
+
+
+def _asleep(config: LoadedConfig, deployment: LoadedDeployment, study: StudyFile) -> Asleep:
+    """Whether NCCL's settings can act on decode or verify of an arm. Flags that the study hands over behind
+    the deployment's back may wake it: then it is never called asleep."""
+    checkpoints = Checkpoints()
+
+    def asleep(model: Deployment) -> str:
+        if study.launch.flags:
+            return ""
+        from eaglecfg.rules.nccl.paths import asleep_because
+
+        whole = model.model_copy(update={"env": {**study.launch.env, **model.env}})
+        return asleep_because(deployment_context(config, replace(deployment, model=whole), checkpoints))
+
+    return asleep

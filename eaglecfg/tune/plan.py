@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eaglecfg.tune.conclusion import WIDE
 from eaglecfg.tune.deadline import launch_seconds, until_time
@@ -16,6 +17,7 @@ from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
 from eaglecfg.tune.ranking import spread_of
+from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import MOST_ROUNDS, resolvable, rounds_for
 
 FIRST_START_S = 100.0
@@ -124,6 +126,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
     ]
     out.append(("settings", _settings(design)))
     out += [("not searched", f"{key}: {why}") for key, why in opened.inert.items()]
+    out += [("in part", words) for words in _conditional(opened.space)]
     out += _rejected(design)
     out.append(("profile", f"{design.profile.name}: {launch_words(design)}"))
     levels = " and ".join(str(level) for level in measured.concurrency)
@@ -151,6 +154,20 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         )
     out.append(("record", near(opened.folder)))
     return out
+
+
+def _conditional(space: Space) -> list[str]:
+    """What is searched only under some choices of another key, one line for each such key."""
+    keys: dict[str, list[str]] = {}
+    for key, condition in space.conditions.items():
+        choices = " or ".join(_chosen(value) for value in condition.idle)
+        words = f"not searched with {condition.by} {choices}: {condition.why} (--keep-inert searches all)"
+        keys.setdefault(words, []).append(key)
+    return [f"{', '.join(names)}: {words}" for words, names in keys.items()]
+
+
+def _chosen(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def near(path: Path) -> str:

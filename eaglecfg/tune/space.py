@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from eaglecfg.errors import UsageError
@@ -67,11 +67,26 @@ class Dimension:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What makes a key idle: the key ``by`` has one of the values ``idle``. ``why`` in one clause."""
+
+    by: str
+    idle: tuple[Any, ...]
+    why: str
+
+    def holds(self, values: Mapping[str, Any]) -> bool:
+        """Whether the key is idle under what was chosen for the others."""
+        return self.by in values and any(_same(values[self.by], idle) for idle in self.idle)
+
+
+@dataclass(frozen=True, slots=True)
 class Space:
-    """All dimensions over one deployment. A block's own key comes before the keys inside it."""
+    """All dimensions over one deployment. A block's own key comes before the keys inside it, and what
+    ``conditions`` go by before the keys that they make idle: those keep the deployment's value then."""
 
     base: Deployment
     dimensions: tuple[Dimension, ...]
+    conditions: Mapping[str, Condition] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -85,6 +100,9 @@ class Space:
 
     def in_play(self, dimension: Dimension, values: Mapping[str, Any]) -> bool:
         """Whether ``dimension`` means anything under what was chosen for the block around it."""
+        condition = self.conditions.get(dimension.key)
+        if condition is not None and condition.holds(values):
+            return False
         around = spelled(dimension.key)[0]
         return around == dimension.key or values.get(around) != OFF
 
@@ -146,7 +164,13 @@ class Space:
 
     def without(self, keys: Sequence[str]) -> Space:
         """The space with some dimensions left at what the deployment has."""
-        return Space(self.base, tuple(item for item in self.dimensions if item.key not in keys))
+        kept = tuple(item for item in self.dimensions if item.key not in keys)
+        return Space(self.base, kept, self.conditions)
+
+    def under(self, conditions: Mapping[str, Condition]) -> Space:
+        """The space with some keys idle under choices of others."""
+        order = sorted(self.dimensions, key=lambda item: item.key in conditions)
+        return Space(self.base, tuple(order), conditions)
 
 
 def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -> Space:
@@ -160,9 +184,9 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
         known[path] = dimension.key
     taken = {dimension.parameter.name for dimension in dimensions}
     for dimension in dimensions:
-        for _, field in (pair for fields in dimension.inner.values() for pair in fields):
-            if field.name in taken:
-                why = f"the choices of {field.name} stand here and under a key of their own; keep one"
+        for _, inner in (pair for fields in dimension.inner.values() for pair in fields):
+            if inner.name in taken:
+                why = f"the choices of {inner.name} stand here and under a key of their own; keep one"
                 _refuse(document, (dimension.key,), why)
     return Space(base, tuple(sorted(dimensions, key=lambda item: item.key.count("."))))
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eaglecfg.nccl.decode_path import DecodePath, decode_path
 from eaglecfg.nccl.lists import PROTOCOLS
-from eaglecfg.nccl.paths import Machine
+from eaglecfg.nccl.paths import TITLES, Machine
 from eaglecfg.nccl.selection import left_for
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.nccl.settings import Settings, look
@@ -44,3 +44,14 @@ def pairs_for(view: Settings, ranks: int) -> frozenset[tuple[str, str]]:
         # Not named, LL128 is only for NVLink.
         pairs = frozenset(pair for pair in pairs if pair[1] != PROTOCOLS[1])
     return pairs
+
+
+def asleep_because(ctx: Context) -> str:
+    """Why no setting of NCCL's can act on an all-reduce of decode or verify, empty where one may."""
+    path = path_of(ctx)
+    if path is None or path.nccl:
+        return ""
+    taken = path.takers[0]
+    if taken.carrier == "none":
+        return taken.why
+    return f"NCCL carries no all-reduce of decode or verify: {TITLES[taken.carrier]} does, {taken.why}"
