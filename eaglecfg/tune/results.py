@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.conclusion import conclude
+from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.ranking import arm_of, complete_rounds, finalists, spread_of, usable
@@ -62,7 +63,7 @@ class Results:
     show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
     itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
-    nothing was compared with it.
+    nothing was compared with it. ``cycles`` tell what a cycle is made of, where several step counts show it.
     """
 
     rows: tuple[Row, ...]
@@ -79,6 +80,7 @@ class Results:
     wander: float | None = None
     unsettled: int = 0
     lost: Launch | None = None
+    cycles: tuple[Cycle, ...] = ()
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -115,6 +117,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         wander=_median([item.wander for item in history.launches if item.wander is not None]),
         unsettled=sum(bool(item.unsettled) for item in history.launches),
         lost=lost,
+        cycles=find_cycles(design, history),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.tune.conclusion import interval, percent, spread_words
+from eaglecfg.tune.cycle import cycle_lines
 from eaglecfg.tune.history import MACHINE_FAILURES
 from eaglecfg.tune.results import Gain, Results, Row
 
@@ -124,7 +125,7 @@ def markdown(title: str, results: Results) -> str:
     for row in table(results):
         cells = [cell.replace("\n", "<br>").replace("|", "\\|") for cell in row]
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", *(f"- {text}" for text in remarks(results))]
+    lines += ["", *(f"- {text}" for text in (*cycle_lines(results.cycles), *remarks(results)))]
     lines += ["", *footnotes(results), ""]
     return "\n".join(lines)
 
@@ -173,6 +174,7 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         "launches": results.launches,
         "settings": [asdict(row) for row in results.rows],
         "analysis": asdict(results.analysis) if results.analysis is not None else None,
+        "cycles": [asdict(cycle) for cycle in results.cycles],
         "failures": [
             {
                 "n": item.n,

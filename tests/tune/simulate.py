@@ -62,7 +62,8 @@ def make(
 @dataclass
 class Simulation:
     """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch;
-    ``weather`` is what else the machine adds to the launch of a number."""
+    ``weather`` is what else the machine adds to the launch of a number,
+    ``cycle`` the milliseconds of a verify step."""
 
     design: Design
     truth: Truth
@@ -70,6 +71,7 @@ class Simulation:
     spread: float = 0.02
     drift: float = 0.0
     fault: Fault = lambda arm, number: ""
+    cycle: Callable[[Arm], float] = lambda arm: 8.0
     weather: Callable[[int], float] = lambda number: 0.0
     events: list[Event] = field(default_factory=list)
     steps: list[Wanted] = field(default_factory=list)
@@ -124,7 +126,7 @@ class Simulation:
             message=f"{failure} of {step.arm.label}",
             lines=[],
             scores={} if failure else {"1": score},
-            counters={} if failure else {"1": [20.0, 10.0, 80.0, 10.0]},
+            counters={} if failure else {"1": [20.0, 10.0, 10.0 * self.cycle(step.arm), 10.0]},
             startup_s=1.0,
             seconds=2.0,
             agreement=1.0,

@@ -1,0 +1,64 @@
+"""What a cycle is made of, seen from studies whose truth is known."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.cycle import cycle_lines, find_cycles
+from tests.tune.simulate import Simulation, make
+
+TARGET, STEP, REST = 4.0, 0.5, 0.3
+
+
+def cycle_ms(arm: Arm) -> float:
+    shape = arm.deployment.speculative
+    slower = 1.0 if arm.deployment.nccl.get("proto") == "Simple" else 0.0
+    if shape is None or isinstance(shape, str):
+        return TARGET + slower
+    return TARGET + slower + REST + STEP * (shape.num_steps or 0)
+
+
+def measured(space: dict[str, Any], cycle: Any = cycle_ms) -> Simulation:
+    simulation = Simulation(make(space), lambda arm: 1.0, random.Random(0), cycle=cycle)
+    simulation.run()
+    return simulation
+
+
+def test_the_parts_of_a_cycle_are_found() -> None:
+    simulation = measured({"speculative": ["off", {"num_steps": [1, 2, 4]}]})
+    (found,) = find_cycles(simulation.design, simulation.history)
+    assert (found.setting, found.concurrency) == ("", 1)
+    assert found.target_ms == pytest.approx(TARGET)
+    assert found.step_ms == pytest.approx(STEP)
+    assert found.rest_ms == pytest.approx(REST)
+    assert found.misfit_ms == pytest.approx(0.0, abs=1e-9)
+    assert found.shares(4) == pytest.approx((4.0 / 6.3, 2.0 / 6.3, 0.3 / 6.3))
+    (line,) = cycle_lines([found])
+    assert "one pass of the target 4.00 ms, each draft step 0.50 ms, the rest 0.30 ms" in line
+    assert "of a cycle of 4 steps that is 63%, 32%, 5%" in line
+
+
+def test_settings_of_other_kinds_have_cycles_of_their_own() -> None:
+    simulation = measured({"speculative": ["off", {"num_steps": [1, 3]}], "nccl.proto": ["unset", "Simple"]})
+    found = {each.setting: each for each in find_cycles(simulation.design, simulation.history)}
+    assert set(found) == {"nccl.proto unset", "nccl.proto Simple"}
+    assert found["nccl.proto Simple"].target_ms == pytest.approx(TARGET + 1.0)
+    assert found["nccl.proto Simple"].rest_ms == pytest.approx(REST)
+
+
+def test_a_line_that_is_none_says_how_far_it_is_off() -> None:
+    simulation = measured(
+        {"speculative": ["off", {"num_steps": [1, 2, 3]}]},
+        lambda arm: cycle_ms(arm) + (0.6 if arm.draft_tokens == 3 else 0.0),
+    )
+    (found,) = find_cycles(simulation.design, simulation.history)
+    assert found.misfit_ms == pytest.approx(0.4)
+
+
+def test_one_step_count_shows_nothing() -> None:
+    simulation = measured({"nccl.proto": ["unset", "Simple"]})
+    assert find_cycles(simulation.design, simulation.history) == ()
