@@ -33,9 +33,13 @@ def plan_lines(plan: BenchPlan) -> list[str]:
     return [
         f"sizes     {sizes} of {plan.dtype}",
         f"settings  {'; '.join(map(visible, names))}",
-        f"launches  {len(plan.settings)} checks and {plan.processes} timed rounds: {count} launches of "
+        f"launches  {_counted(len(plan.settings), 'check')}, {_counted(plan.processes, 'timed round')}: {count} of "
         f"{plan.ranks} processes, about {duration(count * ASSUMED_S)}",
     ]
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def duration(seconds: float) -> str:

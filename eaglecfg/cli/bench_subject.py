@@ -69,8 +69,8 @@ def make_plan(wanted: Wanted, environment: Mapping[str, str], note: Callable[[st
     found = interpreter(wanted.python or sys.executable, environment)
     if wanted.backend == "nccl":
         _judge(settings, found.nccl, found.told, environment, wanted.anyway, note)
-    else:
-        _judge((), "", "", environment, True, note)
+    elif any(name.startswith("NCCL_") for setting in settings for name in setting.variables):
+        note("note: gloo does not look at NCCL's variables; a difference would be chance")
     for setting in settings:
         kept = reserved(setting)
         if kept:

@@ -51,13 +51,13 @@ def headline(outcome: Outcome) -> str:
     plan, facts = outcome.plan, outcome.facts
     gpus = facts.get("gpus") or []
     names = list(dict.fromkeys(each["name"] for each in gpus))
-    what = f"{len(gpus)} x {' and '.join(names)}" if gpus else f"{plan.ranks} processes on the CPU"
+    what = f"{len(gpus)} x {' and '.join(names)}" if gpus else "on the CPU" if plan.backend == "gloo" else ""
     made = _PREPARED[plan.backend] + (f" {facts['nccl']}" if facts.get("nccl") else "")
     graph = f"CUDA graphs of {plan.calls} calls" if plan.graph else f"eager calls, {plan.calls} in a row"
     torch = f", torch {facts['torch']}" if facts.get("torch") else ""
     driver = f", driver {facts['driver']}" if facts.get("driver") else ""
     return (
-        f"All-reduce of {plan.dtype} over {plan.ranks} ranks: {what}, {made}{torch}{driver}; {graph}, "
+        f"All-reduce of {plan.dtype} over {plan.ranks} ranks: {what and what + ', '}{made}{torch}{driver}; {graph}, "
         f"{plan.processes} {'launch' if plan.processes == 1 else 'launches'} of each setting."
     )
 
@@ -68,7 +68,7 @@ def sentences(outcome: Outcome) -> list[str]:
     if outcome.comparisons:
         out += _real(outcome)
     out += outcome.notes
-    out += [f"{name}: {why}; a difference has another cause." for name, why in outcome.inert.items()]
+    out += [f"{name}: {why}; no difference is its doing." for name, why in outcome.inert.items()]
     if not outcome.complete:
         out.append(f"The run did not go to its end: {outcome.launches} launches are in this table.")
     if outcome.checked:

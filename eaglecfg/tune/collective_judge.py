@@ -6,13 +6,17 @@ import importlib
 import math
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from eaglecfg.nccl.bench.choice import Choice, choices
+from eaglecfg.nccl.bench.choice import SHOWN_BY_CHOICE, Choice, choices, not_acted, read_rank_log
 from eaglecfg.nccl.bench.launches import Launch, Recorded, timed
 from eaglecfg.nccl.bench.plan import BenchPlan
 from eaglecfg.nccl.bench.setting import DEFAULT
 from eaglecfg.nccl.bench.verdicts import Cell, Outcome, Trouble, Verdict
 from eaglecfg.tune.statistics import Comparison, compare
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.log.model import NcclLog
 
 ALPHA = 0.05
 
@@ -22,7 +26,15 @@ def judge(recorded: Recorded) -> Outcome:
     plan, launches = recorded.plan, recorded.launches
     troubles = _troubles(plan, launches)
     failed = {each.setting for each in troubles}
-    chosen = _chosen(plan, launches)
+    logs = {
+        each.setting: read_rank_log(each.log)
+        for each in launches
+        if each.kind == "check" and plan.backend == "nccl" and not each.failure
+    }
+    sizes = [size.bytes for size in plan.sizes]
+    chosen = {
+        (name, size): choice for name, log in logs.items() for size, choice in choices(log, sizes).items()
+    }
     good = [each.name for each in plan.settings if each.name not in failed and timed(launches, each.name)]
     rounds = _whole_rounds(launches, good)
     others = [name for name in good if name != DEFAULT]
@@ -47,8 +59,8 @@ def judge(recorded: Recorded) -> Outcome:
         recorded.complete,
         count,
         len(rounds) if judged else 0,
-        _notes(plan, good, rounds, others),
-        _inert(plan, chosen),
+        _notes(good, failed, rounds, others),
+        _remarks(plan, logs, chosen),
     )
 
 
@@ -67,16 +79,6 @@ def _troubles(plan: BenchPlan, launches: Sequence[Launch]) -> tuple[Trouble, ...
         if each.failure:
             out.setdefault(each.setting, Trouble(each.setting, each.failure, each.message, each.lines))
     return tuple(out[setting.name] for setting in plan.settings if setting.name in out)
-
-
-def _chosen(plan: BenchPlan, launches: Sequence[Launch]) -> dict[tuple[str, int], Choice]:
-    sizes = [size.bytes for size in plan.sizes]
-    out = {}
-    for each in launches:
-        if each.kind == "check":
-            for size, choice in choices(each.log, sizes).items():
-                out[each.setting, size] = choice
-    return out
 
 
 def _whole_rounds(launches: Sequence[Launch], good: Sequence[str]) -> list[int]:
@@ -139,13 +141,13 @@ def _with_change(
 
 
 def _notes(
-    plan: BenchPlan, good: Sequence[str], rounds: Sequence[int], others: Sequence[str]
+    good: Sequence[str], failed: set[str], rounds: Sequence[int], others: Sequence[str]
 ) -> tuple[str, ...]:
     """Why there are no intervals, where there are none."""
-    if not others or len(plan.settings) < 2:
+    if DEFAULT in failed:
+        return ("The default itself failed; what stands beside it has nothing to be compared with.",)
+    if not others or DEFAULT not in good:
         return ()
-    if DEFAULT not in good:
-        return ("The default was not measured, so nothing can be compared with it.",)
     if len(rounds) < 2:
         return ("One launch of each setting shows no difference: give --processes 3 or more.",)
     if not _scipy():
@@ -156,14 +158,22 @@ def _notes(
     return ()
 
 
-def _inert(plan: BenchPlan, chosen: Mapping[tuple[str, int], Choice]) -> dict[str, str]:
-    """Settings for which NCCL chose the same as by default at every size: a difference has another cause."""
+def _remarks(
+    plan: BenchPlan, logs: Mapping[str, NcclLog], chosen: Mapping[tuple[str, int], Choice]
+) -> dict[str, str]:
+    """Settings that did not do what they say, as far as the log shows: no difference is theirs."""
     base = {size.bytes: chosen.get((DEFAULT, size.bytes)) for size in plan.sizes}
-    if not all(base.values()):
-        return {}
-    return {
-        setting.name: "NCCL chose what it chooses by default at every size"
-        for setting in plan.settings
-        if setting.name != DEFAULT
-        and all(chosen.get((setting.name, size)) == choice for size, choice in base.items())
-    }
+    out: dict[str, str] = {}
+    for setting in plan.settings:
+        log = logs.get(setting.name)
+        if log is None or not setting.variables:
+            continue
+        clauses = list(not_acted(setting, log))
+        same = all(base.values()) and all(
+            chosen.get((setting.name, size)) == choice for size, choice in base.items()
+        )
+        if same and set(setting.variables) <= SHOWN_BY_CHOICE and not clauses:
+            clauses.append("NCCL chose what it chooses by default at every size")
+        if clauses:
+            out[setting.name] = "; ".join(clauses)
+    return out

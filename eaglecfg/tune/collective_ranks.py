@@ -25,7 +25,7 @@ GONE_S = 4.0
 LAST_WORD_S = 1.0
 """After one rank has failed, the others get this long to say what they saw."""
 
-LOGGED = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING"}
+LOGGED = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING,P2P,SHM,NVLS"}
 QUIET = {"NCCL_DEBUG": "WARN"}
 DROPPED = ("NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "TORCHELASTIC_USE_AGENT_STORE", "MASTER_PORT")
 """What an environment may have that would send the log elsewhere, or the ranks to another group."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eaglecfg.engines.command import environment_name
 from eaglecfg.errors import UsageError
-from eaglecfg.nccl.bench.setting import MOST_SETTINGS, Setting
+from eaglecfg.nccl.bench.setting import DEFAULT, MOST_SETTINGS, Setting
 from eaglecfg.nccl.bench.size import DTYPE_BYTES, Shape, whole
 from eaglecfg.nccl.facts import nccl_of_torch
 from eaglecfg.record import record
@@ -180,8 +180,8 @@ def _combined(picked: Sequence[object], dimensions: Sequence[Dimension]) -> Sett
         for dimension, value in zip(dimensions, picked, strict=True)
         if value != UNSET
     }
-    plain = Setting("", variables)
-    return Setting(plain.spelled.replace("NCCL_", "") or "default", variables)
+    words = " ".join(f"{name.removeprefix('NCCL_')}={text}" for name, text in variables.items())
+    return Setting(words or DEFAULT, variables)
 
 
 def _variable(key: str) -> str:

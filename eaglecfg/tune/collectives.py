@@ -213,8 +213,11 @@ class Collectives:
             return ()
         first = [failed.rank] if failed.rank is not None else []
         lines = tail([*first, *(rank for rank in group.ranks if rank not in first)])
-        _, found = classify(lines, default="crash", alive=failed.failure == "hang")
-        return found if failed.failure != "hang" else shown([line for line in found if "WARN" in line])
+        if failed.failure == "hang":
+            return shown([line for line in lines if "NCCL WARN" in line])
+        kind, found = classify(lines, default="crash")
+        # An exception that no library's own line explains is in the message already.
+        return () if kind == "crash" and failed.failure == "error" else found
 
 
 def gathered(job: Job, group: RankGroup, seconds: float, log: str) -> Launch:
