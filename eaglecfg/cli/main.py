@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": "Look at this machine: GPUs, links, NCCL, leftovers; print its hardware block.",
     "bench-allreduce": "Time the all-reduce under NCCL settings, and say which differences are real.",
     "engine-diff": "Compare the engine facts with a wheel of the engine.",
+    "nccl-diff": "Compare the NCCL facts with an installed libnccl.",
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""
 

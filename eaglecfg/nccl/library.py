@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-import mmap
 import re
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from eaglecfg.errors import UsageError
 from eaglecfg.nccl.facts import library_strings, variable_fact, variable_names
 
 _NAME = re.compile(rb"NCCL_[A-Z0-9][A-Z0-9_]{1,60}")
 _VERSION = re.compile(rb"NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
+_FILE = re.compile(r"(^|/)libnccl\.so(\.[0-9]+)*$")
+
+CHUNK = 16 << 20
+OVERLAP = 128
+"""Bytes of the chunk before that are looked at again: more than any name or version takes."""
+
+SHIPPED = ("libnccl.so.2", "lib/libnccl.so.2", "nccl/lib/libnccl.so.2", "nvidia/nccl/lib/libnccl.so.2")
+"""Where the library lies below a folder that a user may name: its own, a package's, site-packages."""
+
+ASK = (
+    "import importlib.util, os\n"
+    "found = importlib.util.find_spec('nvidia.nccl')\n"
+    "print(*(os.path.join(each, 'lib', 'libnccl.so.2') for each in found.submodule_search_locations))\n"
+)
+PATIENCE_S = 60.0
+"""Seconds for a Python to start and to find a package, on the slowest of disks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """``version`` as the library's own strings say it, empty where they do not. ``unknown``: names in the
     library that the facts lack. ``missing``: variables that this version should read and whose name the
-    library lacks; ``early``: variables that it should not read yet, or any more, and whose name it holds."""
+    library lacks; ``early``: variables that it should not read yet, or any more, and whose name it holds.
+    ``found`` counts the names in the library that the facts know."""
 
     version: str
     unknown: tuple[str, ...]
     missing: tuple[str, ...]
     early: tuple[str, ...]
+    found: int = 0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether there is no difference."""
+        return not (self.unknown or self.missing or self.early)
 
 
 def compare_library(path: Path, version: str = "") -> Comparison:
@@ -32,12 +60,13 @@ def compare_library(path: Path, version: str = "") -> Comparison:
     anywhere in the file, since some are preceded by other bytes.
     """
     with path.open("rb") as stream:
-        if path.stat().st_size == 0:
-            return Comparison(version, (), tuple(variable_names()), ())
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            found = {name.decode() for name in _NAME.findall(content)}
-            said = _VERSION.search(content)
-            version = version or (said[1].decode() if said else "")
+        return compare_stream(stream, version)
+
+
+def compare_stream(stream: IO[bytes], version: str = "") -> Comparison:
+    """``compare_library`` for the bytes of a library."""
+    found, said = _names(stream)
+    version = version or said
     known = frozenset(variable_names())
     missing: list[str] = []
     early: list[str] = []
@@ -50,4 +79,73 @@ def compare_library(path: Path, version: str = "") -> Comparison:
         if standing in ("not yet", "gone") and name in found:
             early.append(name)
     unknown = sorted(found - known - library_strings())
-    return Comparison(version, tuple(unknown), tuple(missing), tuple(early))
+    return Comparison(version, tuple(unknown), tuple(missing), tuple(early), len(found & known))
+
+
+@contextmanager
+def opened_library(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+    """(the bytes of the library that ``path`` means, how to call it): a libnccl itself, a wheel that holds
+    one, or a folder with one below it. Raises UsageError where there is none, OSError where it cannot be
+    read."""
+    if path.is_dir():
+        path = _below(path)
+    elif not path.is_file():
+        raise UsageError(f"there is no file {path}; name a libnccl.so.2, a wheel of it, or its folder")
+    if path.suffix != ".whl":
+        with path.open("rb") as stream:
+            yield stream, str(path)
+        return
+    try:
+        with zipfile.ZipFile(path) as wheel:
+            inside = [name for name in wheel.namelist() if _FILE.search(name)]
+            if not inside:
+                raise UsageError(f"{path} holds no libnccl.so; name a wheel of nvidia-nccl")
+            with wheel.open(inside[0]) as member:
+                yield member, f"{path}, {inside[0]}"
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError) as error:
+        raise UsageError(f"{path} cannot be read as a wheel: {error}") from error
+
+
+def library_of(python: str) -> Path:
+    """The libnccl that torch loads under the interpreter ``python``: that of its nvidia-nccl package.
+
+    Raises UsageError where the interpreter cannot be run or has no such package.
+    """
+    try:
+        done = subprocess.run(
+            [python, "-c", ASK], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise UsageError(f"--python {python} cannot be run: {reason.lower()}") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"--python {python} did not answer within {PATIENCE_S:.0f} s") from None
+    for place in done.stdout.split("\n")[0].split(" ") if done.returncode == 0 else ():
+        if place and Path(place).is_file():
+            return Path(place)
+    raise UsageError(
+        f"--python {python} has no nvidia-nccl package with a libnccl.so.2; name the library itself"
+    )
+
+
+def _below(folder: Path) -> Path:
+    for place in SHIPPED:
+        if (folder / place).is_file():
+            return folder / place
+    raise UsageError(f"{folder} holds none of {', '.join(SHIPPED)}; name the library itself")
+
+
+def _names(stream: IO[bytes]) -> tuple[frozenset[str], str]:
+    """(names that look like variables, the version that the strings say)."""
+    found: set[bytes] = set()
+    said, rest = "", b""
+    while chunk := stream.read(CHUNK):
+        content = rest + chunk
+        # What touches the end may go on in the next chunk, where it is seen again.
+        found |= {one[0] for one in _NAME.finditer(content) if one.end() < len(content)}
+        version = _VERSION.search(content)
+        if version is not None and not said and version.end() < len(content):
+            said = version[1].decode()
+        rest = content[-OVERLAP:]
+    found |= set(_NAME.findall(rest))
+    return frozenset(name.decode() for name in found), said
