@@ -13,10 +13,6 @@ import click
 from eaglecfg import __version__
 from eaglecfg.errors import EaglecfgError
 
-# For the start-up time, which a pre-deploy check pays at every call: collecting garbage while modules load
-# finds none.
-gc.set_threshold(50_000)
-
 COMMANDS = {
     "validate": "Check eaglecfg.yaml and study files against the checkpoints and the engine.",
     "diff": "Show what changes in effect between two states of the config: files, folders, git revisions.",
