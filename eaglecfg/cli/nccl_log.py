@@ -129,9 +129,8 @@ def _streams(names: Sequence[str], stack: ExitStack) -> Iterator[tuple[str, Bina
 def _settings(config: str, deployment: str | None) -> tuple[str, tuple[Asked, ...]]:
     """The NCCL variables of the deployment, with what the engine makes of them."""
     from eaglecfg.cli.output import hub_settings
-    from eaglecfg.nccl.log.judge import Asked
     from eaglecfg.rules.context import Checkpoints, deployment_context
-    from eaglecfg.rules.nccl.settings import look
+    from eaglecfg.rules.nccl.asked import asked_settings
     from eaglecfg.schema.load import load_config
 
     document = read_files([config])[0]
@@ -144,11 +143,5 @@ def _settings(config: str, deployment: str | None) -> tuple[str, tuple[Asked, ..
     if deployment is not None and deployment not in names:
         raise UsageError(f"{document.name} has no deployment {deployment!r}; it has {', '.join(names)}")
     chosen = next(each for each in loaded.deployments if deployment in (None, each.name))
-    settings = look(deployment_context(loaded, chosen, Checkpoints(hub=hub_settings())))
-    asked = []
-    for variable in settings.given.values():
-        if variable.name.startswith("NCCL_"):
-            sees = settings.sees(variable.name)
-            why = sees.why if sees.by_engine else ""
-            asked.append(Asked(variable.name, variable.text, sees.text, why, settings.version))
-    return chosen.name, tuple(asked)
+    context = deployment_context(loaded, chosen, Checkpoints(hub=hub_settings()))
+    return chosen.name, asked_settings(context)

@@ -72,6 +72,9 @@ class Tune(click.Command):
     is_flag=True,
     help="Launch settings again that failed before: the cause is mended (a package installed, a GPU freed).",
 )
+@click.option(
+    "--no-proof", is_flag=True, help="Do not launch NCCL settings once more with NCCL's log on, at the end."
+)
 @click.option("--launches", type=click.IntRange(min=1), help="Budget in launches, instead of the study's.")
 @click.option(
     "--hours", type=click.FloatRange(min=0, min_open=True), help="Budget in hours, instead of the study's."
@@ -95,6 +98,7 @@ def command(
     keep_inert: bool,
     launch_prefix: str | None,
     retry_failed: bool,
+    no_proof: bool,
     launches: int | None,
     hours: float | None,
     until: str | None,
@@ -145,7 +149,7 @@ def command(
     if refused:
         click.echo(refused, err=True)
         return NOTHING_MEASURED
-    return 0 if dry_run else _run(opened, apply_winner, after, retry_failed=retry_failed)
+    return 0 if dry_run else _run(opened, apply_winner, after, retry_failed=retry_failed, proof=not no_proof)
 
 
 def split_words(text: str | None, option: str) -> list[str]:
@@ -213,7 +217,7 @@ def _list_arms(opened: Opened, history: History) -> None:
         click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
 
 
-def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool) -> int:
+def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool, proof: bool) -> int:
     from eaglecfg.cli.tune_progress import Kept, Lines, Live, Progress
     from eaglecfg.tune.interrupts import Interrupts
     from eaglecfg.tune.study import StudyRun
@@ -235,7 +239,7 @@ def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_fail
         screen = Kept(Live() if sys.stdout.isatty() else Lines(), opened.folder / LOG)
         with Interrupts(heard) as interrupts, screen:
             progress = Progress(opened, screen, history)
-            study = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed)
+            study = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed, proof=proof)
             try:
                 outcome = study.run()
             except OSError as error:

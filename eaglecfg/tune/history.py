@@ -104,7 +104,8 @@ class History:
 
     ``told`` lists what the sampler has been told, in order: launches by number, rejected arms by key.
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
-    other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment.
+    other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
+    records of launches with NCCL's log on, by arm; they measure nothing.
     """
 
     launches: tuple[Launch, ...]
@@ -114,6 +115,7 @@ class History:
     last_number: int
     aside: int
     moves: Mapping[int, float] = field(default_factory=dict)
+    proofs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
@@ -179,6 +181,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
     open_launches: dict[int, Mapping[str, Any]] = {}
     last, aside = 0, 0
     moves: dict[int, float] = {}
+    proofs: dict[str, Mapping[str, Any]] = {}
     for event in events:
         data = event.data
         if event.kind == "launch":
@@ -206,8 +209,10 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             launches = [_moved(item, data, len(moves)) for item in launches]
         elif event.kind == "rejected" and data["conditions"] == conditions:
             told.append(data["arm"]["key"])
+        elif event.kind == "proof" and data["conditions"] == conditions:
+            proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    return History(tuple(launches), tuple(told), arms, started, last, aside, moves)
+    return History(tuple(launches), tuple(told), arms, started, last, aside, moves, proofs)
 
 
 def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.conclusion import conclude
 from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
+from eaglecfg.tune.proof_words import proof_words
 from eaglecfg.tune.ranking import arm_of, complete_rounds, finalists, spread_of, usable
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
 
@@ -64,6 +66,7 @@ class Results:
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
     itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
     nothing was compared with it. ``cycles`` tell what a cycle is made of, where several step counts show it.
+    ``proofs`` are what launches with NCCL's log on said, as the ledger has it.
     """
 
     rows: tuple[Row, ...]
@@ -81,6 +84,7 @@ class Results:
     unsettled: int = 0
     lost: Launch | None = None
     cycles: tuple[Cycle, ...] = ()
+    proofs: tuple[Mapping[str, Any], ...] = ()
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -105,8 +109,11 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         failures=tuple(item for item in history.launches if not item.ok and not item.forgiven),
         analysis=analysis,
         winner=winner,
-        verdict=conclude(
-            as_is, rows, analysis, winner, finished, lost, refused="as it stands" in design.rejected
+        verdict=(
+            *conclude(
+                as_is, rows, analysis, winner, finished, lost, refused="as it stands" in design.rejected
+            ),
+            *proof_words(history.proofs, winner.key if winner is not None else None),
         ),
         spread=spread,
         seen=seen,
@@ -118,6 +125,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         unsettled=sum(bool(item.unsettled) for item in history.launches),
         lost=lost,
         cycles=find_cycles(design, history),
+        proofs=tuple(history.proofs.values()),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg import __version__
-from eaglecfg.tune.deadline import Deadline
+from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
@@ -25,6 +25,7 @@ from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.orphans import end_orphans
 from eaglecfg.tune.process import identity_of
+from eaglecfg.tune.proof import end_open_proofs, prove, wanted
 from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
@@ -83,10 +84,12 @@ class StudyRun:
         tell: Tell,
         *,
         retry_failed: bool = False,
+        proof: bool = True,
     ) -> None:
-        """``retry_failed``: settings that failed get their launches again, and the ledger says so."""
+        """``retry_failed``: settings that failed get their launches again, and the ledger says so.
+        ``proof``: launch what changes NCCL's settings once more at the end, with NCCL's log on."""
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
-        self.retry_failed = retry_failed
+        self.retry_failed, self.proof = retry_failed, proof
         self.reference = _Reference()
         self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
 
@@ -139,9 +142,24 @@ class StudyRun:
             self._launch(step, history)
 
     def _finish(self, history: History, end: Finished) -> Outcome:
+        if self.proof and not end.broken:
+            self._prove(history)
+            history = self.history
         self._write("finished", why=end.why, broken=end.broken)
         self._save(history, end.why)
         return Outcome(history, end.why, end.broken)
+
+    def _prove(self, history: History) -> None:
+        """Launch once more, untimed, what shows whether NCCL settings acted, as far as there is time."""
+        opened, given = self.opened, self.opened.study.launch.startup_s
+        results = make_results(opened.design, history, "")
+        arms = wanted(opened, history, results, again=self.retry_failed)
+        left = self.deadline.left_s(history, time.time())
+        if arms and left is not None and left < launch_seconds(history, opened.assumed_launch_s) * len(arms):
+            self.tell("note", {"text": "no time is left to show whether the NCCL settings acted"})
+            return
+        limits = {one.arm.key: startup_limits(given, one.arm.key, history) for one in arms}
+        prove(opened, arms, self._write, self.interrupts, self.tell, limits)
 
     # -- the ledger --------------------------------------------------------------------------------
 
@@ -222,6 +240,7 @@ class StudyRun:
 
     def _end_orphans(self) -> None:
         """End what a coordinator that was killed left running, and close its launches in the ledger."""
+        end_open_proofs(self.ledger.events, self._write, self.tell)
         for started in self.history.started:
             proven, note = True, "the coordinator ended before the server was started"
             if "marker" in started.data:

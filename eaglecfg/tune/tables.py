@@ -175,6 +175,7 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         "settings": [asdict(row) for row in results.rows],
         "analysis": asdict(results.analysis) if results.analysis is not None else None,
         "cycles": [asdict(cycle) for cycle in results.cycles],
+        "proofs": [dict(proof) for proof in results.proofs],
         "failures": [
             {
                 "n": item.n,

@@ -49,7 +49,7 @@ def _number(parsed: Parsed) -> int | None:
 
 def _described(choice: Choice) -> str:
     times = "once" if choice.count == 1 else f"{choice.count} times"
-    return f"{choice.function or 'a collective'} of {size(choice.bytes)} ran {choice.shown} ({times})"
+    return f"{choice.function or 'a collective'} of {size(choice.bytes)} ran {choice.shown} {times}"
 
 
 def _listed(parsed: Parsed, log: NcclLog, part: Callable[[Choice], str]) -> Shown:

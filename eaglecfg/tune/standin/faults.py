@@ -69,6 +69,7 @@ OTHERS = (
     "abort",  # aborts every request
     "garbage",  # answers with what is not JSON
     "reject",  # HTTP 400 for every request
+    "nccl-lost",  # NCCL does not get to see ARGUMENT, names of variables with commas between
 )
 
 CHILD = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
@@ -104,6 +105,10 @@ class Faults:
     def has(self, name: str) -> bool:
         """Whether this fault applies."""
         return name in self._active
+
+    def argument(self, name: str) -> str:
+        """The argument of a fault, empty where it does not apply."""
+        return self._active.get(name, "")
 
     def amount(self, name: str, default: float) -> float:
         """The argument of a fault as a number."""

@@ -31,7 +31,7 @@ SIZES = (8192, 57344, 262144, 16777216)
 LARGE = 1 << 20
 """From here on Simple is what NCCL chooses by itself."""
 COMM = "0x5581c0d0e0f0"
-COMM_ID = "0x8f1d2c3b4a596877"
+COMM_ID = 0x8F1D2C3B4A596877
 _NUMBER = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+))")
 
 
@@ -45,7 +45,7 @@ def nccl_lines(environment: Mapping[str, str], ranks: int, pid: int, lost: Colle
     out = []
     for rank in range(ranks):
         head = f"standin:{pid + rank}:{pid + rank} [{rank}] NCCL INFO "
-        for subsystem, text in _rank(seen, rank, ranks):
+        for subsystem, text in _rank(seen, rank, ranks, pid):
             if {subsystem, "ALL"} & subsystems or not subsystem:
                 out.append(head + text)
     return out
@@ -56,7 +56,7 @@ def _strtoll(text: str) -> int:
     return int(found[1], 0) if found and not re.fullmatch(r"[+-]?0[0-9]+", found[1]) else 0
 
 
-def _rank(seen: Mapping[str, str], rank: int, ranks: int) -> Iterator[tuple[str, str]]:
+def _rank(seen: Mapping[str, str], rank: int, ranks: int, pid: int) -> Iterator[tuple[str, str]]:
     numbers = {name: _strtoll(seen[name]) for name in NUMBERS if seen.get(name)}
     if rank == 0:
         yield "", f"NCCL version {VERSION}"
@@ -69,7 +69,7 @@ def _rank(seen: Mapping[str, str], rank: int, ranks: int) -> Iterator[tuple[str,
         yield "", f"NCCL_P2P_LEVEL set by environment to {seen['NCCL_P2P_LEVEL']}"
     about = (
         f"ncclCommInitRankConfig comm {COMM} rank {rank} nranks {ranks} cudaDev {rank} "
-        f"nvmlDev {rank} busId {0x18000 + rank * 0x2000:x} commId {COMM_ID}"
+        f"nvmlDev {rank} busId {0x18000 + rank * 0x2000:x} commId {COMM_ID ^ pid:#x}"
     )
     yield "INIT", f"{about} - Init START"
     least = max(numbers.get("NCCL_MIN_NCHANNELS", 0), numbers.get("NCCL_MIN_CTAS", 0))

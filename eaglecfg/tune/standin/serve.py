@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +13,7 @@ from typing import Any
 
 from eaglecfg.tune.standin.faults import Faults
 from eaglecfg.tune.standin.model import STOP_EVERY, Model
+from eaglecfg.tune.standin.nccl_lines import nccl_lines
 from eaglecfg.tune.standin.settings import Settings, read_settings
 
 VERSION = "0.5.14"
@@ -265,6 +268,10 @@ def main(arguments: Sequence[str], environment: Mapping[str, str]) -> int:
     """Serve until ended by a signal."""
     engine = Engine(read_settings(arguments, environment))
     engine.faults.at_start()
+    ranks = int(engine.settings.number("tp_size", 1))
+    lost = engine.faults.argument("nccl-lost").split(",")
+    for line in nccl_lines(environment, ranks, os.getpid(), lost):
+        print(line, file=sys.stdout, flush=True)  # noqa: T201 - NCCL writes to standard output
     with Server(engine) as server:
         server.serve_forever(poll_interval=0.1)
     return 0
