@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from pathlib import Path
 
@@ -78,12 +79,11 @@ def command(
     --strict: something was not seen.
     """
     loaded, chosen = _deployments(config, deployment)
-    home = os.environ.get("HOME")
     machine = survey(
         open_nvml(),
         python or sys.executable,
         os.environ,
-        Places(home=Path(home) if home else None),
+        Places(home=_home()),
         os.getpid(),
         port=_port(chosen),
         limit_s=time_limit,
@@ -100,6 +100,14 @@ def command(
 
         write(render(machine, findings, unseen, version=__version__, width=columns()), color)
     return code
+
+
+def _home() -> Path | None:
+    """The user's home as NCCL finds it: by the list of users, not by HOME."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return None
 
 
 def _deployments(

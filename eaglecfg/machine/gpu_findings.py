@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from eaglecfg.machine.findings import Finding, Severity
 from eaglecfg.machine.gpus import Gpu
@@ -31,21 +31,24 @@ SLOWED: dict[str, tuple[Severity, str]] = {
 
 def check_gpus(machine: Machine) -> Iterator[Finding]:
     """All findings about GPUs, in their order, then about links."""
-    for gpu in machine.gpus:
-        if gpu.visible:
-            for look in LOOKS:
-                yield from look(gpu)
+    servers = {pid for server in machine.servers for pid in server.processes}
+    for gpu in machine.visible_gpus:
+        for look in LOOKS:
+            yield from look(gpu)
+        yield from _held(gpu, servers)
     yield from _mixed(machine.visible_gpus)
     if machine.links is not None:
         yield from _links(machine, machine.links)
 
 
-def _held(gpu: Gpu) -> Iterator[Finding]:
+def _held(gpu: Gpu, servers: Collection[int]) -> Iterator[Finding]:
     used, processes = gpu.memory_used_bytes, gpu.processes or ()
+    if processes and all(one.pid in servers for one in processes):
+        return  # the server is a finding of its own
     if (used is None or used < EMPTY_BYTES) and not processes:
         return
     shown = f"{used / GIB:.1f} GiB used" if used is not None else "in use"
-    who = ", ".join(f"pid {one.pid}" for one in processes[:4])
+    who = ", ".join(f"pid {one.pid} ({one.name or 'not shown here'})" for one in processes[:4])
     who += f" and {len(processes) - 4} more" if len(processes) > 4 else ""
     yield Finding(
         "gpu-not-empty",
@@ -178,7 +181,7 @@ def _unknown(gpu: Gpu) -> Iterator[Finding]:
         )
 
 
-LOOKS: tuple[Callable[[Gpu], Iterator[Finding]], ...] = (_ailing, _mode, _slowed, _limited, _held, _unknown)
+LOOKS: tuple[Callable[[Gpu], Iterator[Finding]], ...] = (_ailing, _mode, _slowed, _limited, _unknown)
 
 
 def _mixed(gpus: tuple[Gpu, ...]) -> Iterator[Finding]:

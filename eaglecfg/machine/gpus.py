@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.machine.nvml import Nvml, is_visible
-from eaglecfg.machine.places import first_line
+from eaglecfg.machine.nvml import Nvml, visible_indices
+from eaglecfg.machine.places import Places, first_line
 from eaglecfg.record import record
 
 THROTTLES = {
@@ -23,15 +23,21 @@ THROTTLES = {
 """Bits of the reasons for which clocks are below what they could be, without idleness (0x1); nvml.h."""
 
 UNCORRECTED, VOLATILE = 1, 0
-SM_CLOCK, TEMPERATURE = 1, 0
+SM_CLOCK, MEMORY_CLOCK, TEMPERATURE = 1, 2, 0
+"""NVML's numbers for clocks, kinds of errors and sensors."""
 
 
 @record
 class Holder:
-    """A process that holds GPU memory, under the pid that the driver gives. ``bytes`` None: not told."""
+    """A process that holds GPU memory, under the pid that the driver gives. ``bytes`` None: not told.
+
+    ``name`` is empty where this system shows no such process: it runs in another container, or the driver
+    counts pids from outside of this one.
+    """
 
     pid: int
     bytes: int | None
+    name: str
 
 
 @record
@@ -73,23 +79,21 @@ class Gpu:
     fabric: str | None
 
 
-def read_gpus(nvml: Nvml, visible: str | None, system: Path) -> tuple[Gpu, ...]:
-    """Every GPU that can be reached. ``visible`` is the value of CUDA_VISIBLE_DEVICES, ``system`` is /sys."""
-    return tuple(
-        _read(nvml, index, uuid, handle, is_visible(index, uuid, visible), system)
-        for index, uuid, handle in nvml.devices()
-    )
+def read_gpus(nvml: Nvml, visible: str | None, places: Places) -> tuple[Gpu, ...]:
+    """Every GPU that can be reached. ``visible`` is the value of CUDA_VISIBLE_DEVICES."""
+    devices = list(nvml.devices())
+    left = visible_indices([(index, uuid) for index, uuid, _ in devices], visible)
+    return tuple(_read(nvml, index, uuid, handle, index in left, places) for index, uuid, handle in devices)
 
 
-def _read(nvml: Nvml, index: int, uuid: str, handle: Any, visible: bool, system: Path) -> Gpu:
+def _read(nvml: Nvml, index: int, uuid: str, handle: Any, visible: bool, places: Places) -> Gpu:
     def ask(function: str, *given: Any) -> Any:
         return nvml.ask(f"DeviceGet{function}", handle, *given)
 
     memory = memory_of(nvml, handle)
     capability, ecc, mig = ask("CudaComputeCapability"), ask("EccMode"), ask("MigMode")
     bus = bus_of(ask("PciInfo"))
-    rows, clocks = ask("RemappedRows"), ask("CurrentClocksEventReasons")
-    reasons = clocks if clocks is not None else ask("CurrentClocksThrottleReasons")
+    rows, reasons = ask("RemappedRows"), throttle_bits(nvml, handle)
     return Gpu(
         index=index,
         uuid=uuid,
@@ -99,7 +103,7 @@ def _read(nvml: Nvml, index: int, uuid: str, handle: Any, visible: bool, system:
         capability=_maybe(capability, lambda pair: f"{pair[0]}.{pair[1]}"),
         memory_total_bytes=memory[0] if memory else None,
         memory_used_bytes=memory[1] if memory else None,
-        processes=_maybe(ask("ComputeRunningProcesses"), _holders),
+        processes=_maybe(ask("ComputeRunningProcesses"), lambda found: _holders(found, places)),
         power_limit_watts=_maybe(ask("PowerManagementLimit"), _watts),
         power_default_watts=_maybe(ask("PowerManagementDefaultLimit"), _watts),
         power_watts=_maybe(ask("PowerUsage"), _watts),
@@ -117,7 +121,7 @@ def _read(nvml: Nvml, index: int, uuid: str, handle: Any, visible: bool, system:
         compute_mode=_maybe(ask("ComputeMode"), _compute_mode),
         pcie_width=_maybe(ask("CurrPcieLinkWidth"), int),
         pcie_width_max=_maybe(ask("MaxPcieLinkWidth"), int),
-        numa_node=_numa_node(system, bus),
+        numa_node=_numa_node(places.sys, bus),
         fabric=_fabric(nvml, handle),
     )
 
@@ -130,6 +134,14 @@ def memory_of(nvml: Nvml, handle: Any) -> tuple[int, int] | None:
         memory = nvml.ask("DeviceGetMemoryInfo", handle)
     found: tuple[int, int] | None = _maybe(memory, lambda given: (int(given.total), int(given.used)))
     return found
+
+
+def throttle_bits(nvml: Nvml, handle: Any) -> int | None:
+    """The reasons for low clocks as NVML's bits; their function changed its name."""
+    bits = nvml.ask("DeviceGetCurrentClocksEventReasons", handle)
+    if bits is None:
+        bits = nvml.ask("DeviceGetCurrentClocksThrottleReasons", handle)
+    return bits if isinstance(bits, int) else None
 
 
 def bus_of(pci: Any) -> str:
@@ -156,8 +168,13 @@ def _watts(milliwatts: Any) -> float:
     return round(float(milliwatts) / 1000, 1)
 
 
-def _holders(found: Any) -> tuple[Holder, ...]:
-    return tuple(Holder(int(one.pid), _maybe(one.usedGpuMemory, int)) for one in found)
+def _holders(found: Any, places: Places) -> tuple[Holder, ...]:
+    return tuple(
+        Holder(
+            int(one.pid), _maybe(one.usedGpuMemory, int), first_line(places.proc / str(int(one.pid)) / "comm")
+        )
+        for one in found
+    )
 
 
 def _compute_mode(number: int) -> str:

@@ -38,7 +38,7 @@ def block_of(machine: Machine) -> Block | None:
         gpu_memory=f"{memory // MIB}MiB" if memory else None,
         nccl_version=loaded or None,
         cuda=python.cuda_driver or machine.cuda_driver or None,
-        torch=python.torch.partition("+")[0] or None,
+        torch=(python.torch.partition("+")[0] or None) if python.torch_cuda else None,
         python=python.version or None,
     )
 

@@ -60,6 +60,10 @@ class Host:
     infiniband: tuple[str, ...]
 
 
+NO_HOST = Host("", "", "", None, None, None, None, None, None, None, None, None, ())
+"""A host of which nothing was seen."""
+
+
 def read_host(environ: Mapping[str, str], places: Places) -> Host:
     """The host as this process sees it."""
     balancing = first_line(places.proc / "sys/kernel/numa_balancing")

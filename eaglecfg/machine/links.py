@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-from eaglecfg.machine.gpus import bus_of
+from eaglecfg.machine.gpus import Gpu, bus_of
 from eaglecfg.machine.nvml import Nvml
 from eaglecfg.record import record
 
@@ -14,8 +14,8 @@ Topology = Literal["single", "nvswitch", "nvlink-pair", "pcie"]
 
 MOST_LINKS = 36
 """NVLinks of one GPU that NVML can number (NVML_NVLINK_MAX_LINKS)."""
-SWITCH = 2
-"""NVML_NVLINK_DEVICE_TYPE_SWITCH."""
+TO_GPU, TO_SWITCH = 0, 2
+"""NVML_NVLINK_DEVICE_TYPE_GPU and _SWITCH; a link may also end in a CPU or at something unknown."""
 READ, WRITE, NVLINK = 0, 1, 2
 """Indices of nvmlDeviceGetP2PStatus; pynvml's own name for the first is a tuple by mistake."""
 
@@ -35,11 +35,11 @@ across NUMA nodes."""
 
 @record
 class Ports:
-    """The active NVLinks of one GPU: how many, how many of them end in a switch, and at which other GPUs
-    (bus id, once for each link). ``active`` None: not told."""
+    """The active NVLinks of one GPU: how many, whether they end in a switch, and at which devices (bus id,
+    once for each link; empty where it is not told). None: not told."""
 
     active: int | None
-    switched: int
+    switched: bool | None
     peers: tuple[str, ...]
 
 
@@ -68,16 +68,17 @@ class Links:
     why: str
 
 
-def read_links(nvml: Nvml, wanted: Collection[int]) -> Links:
-    """The links between the GPUs with these indices."""
-    devices = [(index, handle) for index, _, handle in nvml.devices() if index in wanted]
-    ports = {index: _ports(nvml, handle) for index, handle in devices}
-    buses = {index: bus_of(nvml.ask("DeviceGetPciInfo", handle)) for index, handle in devices}
+def read_links(nvml: Nvml, gpus: Collection[Gpu]) -> Links:
+    """The links between these GPUs."""
+    of = {gpu.index: gpu for gpu in gpus}
+    devices = [(index, handle) for index, _, handle in nvml.devices() if index in of]
+    ports = {index: _ports(nvml, handle, of[index].fabric) for index, handle in devices}
+    buses = {index: of[index].bus for index, _ in devices}
     pairs = []
     for (first, one), (second, other) in combinations(devices, 2):
         direct = ports[first].peers.count(buses[second]) if buses[second] else 0
-        switched = _switched(ports[first], ports[second])
         said = nvml.ask("DeviceGetP2PStatus", one, other, NVLINK)
+        switched = _switched(ports[first], ports[second], direct, said)
         pairs.append(
             Pair(
                 first,
@@ -106,9 +107,14 @@ def classify(count: int, pairs: Sequence[Pair]) -> tuple[Topology | None, str]:
     if len(linked) == len(pairs):
         if all(pair.switched for pair in pairs):
             return "nvswitch", "NVLink joins every pair through switches"
+        if count == 2 and linked[0].switched is None:
+            return "nvlink-pair", "NVLink joins the two GPUs; whether through a switch was not told"
         if count == 2:
             return "nvlink-pair", f"{_count(linked[0].direct, 'NVLink')} between the two GPUs, no switch"
-        return "nvswitch", "NVLink joins every pair in one hop, though without a switch"
+        told = any(pair.switched is False for pair in pairs)
+        return "nvswitch", "NVLink joins every pair in one hop" + (
+            ", though without a switch" if told else ""
+        )
     partners = {index: 0 for pair in pairs for index in (pair.first, pair.second)}
     for pair in linked:
         partners[pair.first] += 1
@@ -121,23 +127,31 @@ def classify(count: int, pairs: Sequence[Pair]) -> tuple[Topology | None, str]:
     )
 
 
-def _ports(nvml: Nvml, handle: Any) -> Ports:
-    active, switched, told, peers = 0, 0, False, []
+def _ports(nvml: Nvml, handle: Any, fabric: str | None) -> Ports:
+    active, told, kinds, peers = 0, False, set(), []
     for link in range(MOST_LINKS):
         state = nvml.ask("DeviceGetNvLinkState", handle, link)
         told |= state is not None
         if not state:
             continue
         active += 1
-        switched += nvml.ask("DeviceGetNvLinkRemoteDeviceType", handle, link) == SWITCH
+        kinds.add(nvml.ask("DeviceGetNvLinkRemoteDeviceType", handle, link))
         peers.append(bus_of(nvml.ask("DeviceGetNvLinkRemotePciInfo", handle, link)))
+    kinds &= {TO_GPU, TO_SWITCH}
+    # Only machines with switches have a fabric; virtual ones hide the far ends of the links.
+    switched = TO_SWITCH in kinds if kinds else True if active and fabric is not None else None
     return Ports(active if told else None, switched, tuple(peers))
 
 
-def _switched(one: Ports, other: Ports) -> bool | None:
-    if one.switched and other.switched:
-        return True
-    return False if one.active is not None and other.active is not None else None
+def _switched(one: Ports, other: Ports, direct: int, said: Any) -> bool | None:
+    if direct:
+        return False
+    if one.switched is not None and other.switched is not None:
+        return one.switched and other.switched
+    if 0 in (one.active, other.active):
+        return False
+    # Where the far ends are told and none is the other GPU, one hop of NVLink takes a switch.
+    return True if said == 0 and all(one.peers) and all(other.peers) and one.peers else None
 
 
 def _joined(said: Any, direct: int, switched: bool | None, one: Ports, other: Ports) -> bool | None:

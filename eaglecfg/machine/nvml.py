@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eaglecfg.record import record
@@ -76,9 +76,34 @@ def _closed(kind: str, text: str) -> NoNvml:
     return NoNvml(f"NVML does not start: {text}", "run nvidia-smi, which says more")
 
 
-def is_visible(index: int, uuid: str, visible: str | None) -> bool:
-    """Whether a GPU is among those of CUDA_VISIBLE_DEVICES (``visible``; None: not set)."""
+def visible_indices(devices: Sequence[tuple[int, str]], visible: str | None) -> frozenset[int]:
+    """The indices that CUDA_VISIBLE_DEVICES (``visible``; None: not set) leaves of (index, UUID) pairs.
+
+    CUDA stops at the first word that names no GPU: what follows is hidden as well.
+    """
     if visible is None:
-        return True
-    words = [word.strip() for word in visible.split(",") if word.strip()]
-    return any(word == str(index) or (bool(uuid) and uuid.startswith(word)) for word in words)
+        return frozenset(index for index, _ in devices)
+    chosen = set()
+    for word in words_of(visible):
+        found = device_of(word, devices)
+        if found is None:
+            break
+        chosen.add(found)
+    return frozenset(chosen)
+
+
+def words_of(visible: str) -> list[str]:
+    """The words of CUDA_VISIBLE_DEVICES."""
+    return [word.strip() for word in visible.split(",") if word.strip()]
+
+
+def device_of(word: str, devices: Sequence[tuple[int, str]]) -> int | None:
+    """The index of the GPU that a word names: by its index, or by the beginning of its UUID."""
+    return next(
+        (
+            index
+            for index, uuid in devices
+            if (word.isdecimal() and int(word) == index) or (not word.isdecimal() and uuid.startswith(word))
+        ),
+        None,
+    )

@@ -33,7 +33,7 @@ LONGEST_COMMAND = 300
 
 @record
 class Server:
-    """An engine's server: its first process, and how many belong to it.
+    """An engine's server: its first process, and all that belong to it.
 
     ``started``: seconds since 1970, None where the clock of the boot is hidden. ``gpu_bytes``: what its
     processes hold, where the driver tells pids that we can see. ``marker``: the launch of ``eaglecfg tune``
@@ -43,7 +43,7 @@ class Server:
     pid: int
     user: str
     started: float | None
-    processes: int
+    processes: tuple[int, ...]
     command: str
     gpu_bytes: int | None
     marker: str
@@ -105,7 +105,7 @@ def find_servers(proc: Path, gpus: Iterable[Gpu], own_pid: int) -> tuple[Server,
                 pid,
                 _user(proc, pid),
                 boot + processes[pid].ticks / os.sysconf("SC_CLK_TCK") if boot is not None else None,
-                len(tree),
+                tuple(sorted(tree)),
                 " ".join(redact_arguments(arguments[pid]))[:LONGEST_COMMAND] or processes[pid].name,
                 sum(sizes) if sizes else None,
                 markers[pid],

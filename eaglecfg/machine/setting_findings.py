@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.machine.environment import Setting
 from eaglecfg.machine.findings import Finding, Severity
+from eaglecfg.machine.nvml import device_of, words_of
 from eaglecfg.machine.survey import Machine
 from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, related, variable_fact, variable_names
 from eaglecfg.nccl.parse import parse
@@ -179,7 +180,7 @@ def _visible(machine: Machine) -> Iterator[Finding]:
     if text is None or not machine.gpus:
         return
     values = {"variable": VISIBLE, "text": text}
-    parts = [part.strip() for part in text.split(",") if part.strip()]
+    parts, devices = words_of(text), [(gpu.index, gpu.uuid) for gpu in machine.gpus]
     if not machine.visible_gpus:
         yield Finding(
             "no-gpu-visible",
@@ -189,14 +190,12 @@ def _visible(machine: Machine) -> Iterator[Finding]:
             values,
         )
         return
-    strange = [
-        part for part in parts if part.isdecimal() and int(part) not in {gpu.index for gpu in machine.gpus}
-    ]
+    strange = [part for part in parts if device_of(part, devices) is None]
     if strange:
         yield Finding(
             "visible-gpu-missing",
             "error",
-            f"{VISIBLE}={text} names GPU {strange[0]}, which is not there: CUDA drops it and all that follow",
+            f"{VISIBLE}={text} names {strange[0]}, which is no GPU here: CUDA drops it and all that follow",
             f"list GPUs that exist: {','.join(str(gpu.index) for gpu in machine.gpus)}",
             values,
         )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
+from typing import TypeVar
 
 from eaglecfg.machine.environment import ConfFile, read_conf_files, relevant
 from eaglecfg.machine.gpus import Gpu, read_gpus
-from eaglecfg.machine.host import Host, read_host
+from eaglecfg.machine.host import NO_HOST, Host, read_host
 from eaglecfg.machine.links import Links, read_links
 from eaglecfg.machine.nvml import NoNvml, Nvml
 from eaglecfg.machine.places import Places, first_line
@@ -15,6 +16,8 @@ from eaglecfg.machine.ports import FIRST, LAST
 from eaglecfg.machine.python import ServingPython, ask_python, cuda_version
 from eaglecfg.machine.servers import DEFAULT_PORT, Ports, Server, find_servers, look_at_ports
 from eaglecfg.record import record
+
+T = TypeVar("T")
 
 PYTHON_LIMIT_S = 20.0
 """Seconds for the serving Python; it takes 0.1, and longer where a cold disk or a network folder does."""
@@ -77,18 +80,19 @@ def survey(
     ``python`` is the Python that will serve, asked with ``environ``; ``port`` where a server will listen;
     ``own_pid`` is left out of the servers that run. Raises UsageError where ``python`` cannot be started.
     """
+    look = _Look()
     gpus: tuple[Gpu, ...] = ()
     links = None
-    driver = _driver_of(places)
-    cuda = ""
+    driver, cuda = _driver_of(places), ""
     if isinstance(nvml, Nvml):
-        gpus = read_gpus(nvml, environ.get("CUDA_VISIBLE_DEVICES"), places.sys)
-        links = read_links(nvml, [gpu.index for gpu in gpus if gpu.visible])
+        visible = environ.get("CUDA_VISIBLE_DEVICES")
+        gpus = look.at("GPUs", lambda: read_gpus(nvml, visible, places), ())
+        links = look.at("links", lambda: read_links(nvml, [gpu for gpu in gpus if gpu.visible]), None)
         driver = str(nvml.ask("SystemGetDriverVersion") or driver)
         cuda = cuda_version(nvml.ask("SystemGetCudaDriverVersion") or 0)
     serving = ask_python(python, environ, limit_s)
-    host = read_host(environ, places)
-    ports = look_at_ports(places.proc, port, FIRST, LAST)
+    host = look.at("the host", lambda: read_host(environ, places), None) or NO_HOST
+    ports = look.at("ports", lambda: look_at_ports(places.proc, port, FIRST, LAST), None)
     return Machine(
         host=host,
         python=serving,
@@ -98,11 +102,27 @@ def survey(
         links=links,
         engine=_standing(serving.sglang),
         environment=relevant(environ),
-        conf_files=read_conf_files(environ, places),
-        servers=find_servers(places.proc, gpus, own_pid),
+        conf_files=look.at("nccl.conf", lambda: read_conf_files(environ, places), ()),
+        servers=look.at("servers", lambda: find_servers(places.proc, gpus, own_pid), ()),
         ports=ports,
-        unseen=tuple(_unseen(nvml, gpus, links, serving, host, ports, _listed(places))),
+        unseen=(*look.failed, *_unseen(nvml, gpus, links, serving, host, ports, _listed(places))),
     )
+
+
+class _Look:
+    """Looks at one part after the other. What the kernel or a driver shows in a form that nobody foresaw must
+    not cost the rest: the part then counts as not seen, with the error."""
+
+    def __init__(self) -> None:
+        self.failed: list[Unseen] = []
+
+    def at(self, what: str, look: Callable[[], T], otherwise: T) -> T:
+        try:
+            return look()
+        except Exception as error:
+            why = f"looking failed: {type(error).__name__}: {error}"
+            self.failed.append(Unseen(what, why, "this is a fault of eaglecfg"))
+            return otherwise
 
 
 def _driver_of(places: Places) -> str:

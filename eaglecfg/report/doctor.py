@@ -52,6 +52,7 @@ def _facts(machine: Machine) -> Iterator[tuple[str, str]]:
     yield from _driver(machine)
     for gpu in machine.gpus:
         yield f"GPU {gpu.index}", _gpu(gpu)
+        yield "", _gpu_modes(gpu)
     if machine.links is not None and machine.gpus:
         yield "topology", f"{machine.links.topology or 'not decided'}: {machine.links.why}"
         for pair in machine.links.pairs[:MOST_PAIRS]:
@@ -70,7 +71,7 @@ def _facts(machine: Machine) -> Iterator[tuple[str, str]]:
     for server in machine.servers:
         held = f", {_size(server.gpu_bytes)} of GPU memory" if server.gpu_bytes else ""
         since = f", since {_clock(server.started)}" if server.started is not None else ""
-        count = f"{server.processes} process{'es' * (server.processes != 1)}"
+        count = f"{len(server.processes)} process{'es' * (len(server.processes) != 1)}"
         yield "server", f"pid {server.pid} of {server.user}, {count}{since}{held}: {server.command}"
     if machine.ports is not None:
         yield "ports", _ports(machine)
@@ -126,8 +127,6 @@ def _gpu(gpu: Gpu) -> str:
     if gpu.memory_total_bytes is not None:
         used = f", {_size(gpu.memory_used_bytes)} used" if gpu.memory_used_bytes is not None else ""
         parts.append(f"{_size(gpu.memory_total_bytes)}{used}")
-    if gpu.capability:
-        parts.append(f"compute capability {gpu.capability}")
     if gpu.power_limit_watts is not None:
         parts.append(f"limit {gpu.power_limit_watts:g} W")
     if gpu.sm_clock_mhz is not None and gpu.sm_clock_max_mhz is not None:
@@ -136,6 +135,13 @@ def _gpu(gpu: Gpu) -> str:
         parts.append(f"{gpu.celsius} °C")
     if gpu.throttled:
         parts.append("held back by " + " and ".join(gpu.throttled))
+    if not gpu.visible:
+        parts.append("hidden by CUDA_VISIBLE_DEVICES")
+    return ", ".join(parts)
+
+
+def _gpu_modes(gpu: Gpu) -> str:
+    parts = [f"compute capability {gpu.capability}"] if gpu.capability else []
     parts += [
         f"{name} {'on' if value else 'off'}"
         for name, value in (("ECC", gpu.ecc), ("MIG", gpu.mig), ("persistence", gpu.persistence))
@@ -145,10 +151,7 @@ def _gpu(gpu: Gpu) -> str:
         parts.append(f"fabric {gpu.fabric}")
     if gpu.numa_node is not None:
         parts.append(f"NUMA node {gpu.numa_node}")
-    parts += [text for text in (gpu.bus, gpu.uuid) if text]
-    if not gpu.visible:
-        parts.append("hidden by CUDA_VISIBLE_DEVICES")
-    return ", ".join(parts)
+    return ", ".join([*parts, *(text for text in (gpu.bus, gpu.uuid) if text)])
 
 
 def _pair(pair: Pair) -> str:
@@ -208,11 +211,12 @@ def _library(found: Library) -> str:
 def _ports(machine: Machine) -> str:
     ports = machine.ports
     assert ports is not None
-    taken = [str(one.port) for one in ports.taken]
-    state = f"{', '.join(taken)} taken" if taken else "free with those that a server derives from it"
+    taken = ", ".join(str(one.port) for one in ports.taken)
+    free = f"{ports.port} is free, and so are those that a server derives from it"
+    state = f"of {ports.port} and those derived from it {taken} taken" if taken else free
     return (
-        f"{ports.port} {'' if not taken else 'and those derived from it: '}{state}; tune takes its own from "
-        f"{ports.range_first} to {ports.range_last}, {ports.range_listening} of them are taken"
+        f"{state}; {ports.range_listening or 'none'} of {ports.range_first} to {ports.range_last}, where tune "
+        "looks for its own, taken"
     )
 
 
@@ -226,7 +230,7 @@ def _block(block: Block | None) -> Iterator[Line]:
 
 
 def block_lines(block: Block) -> list[str]:
-    """The block as YAML, without indentation. Texts stand in quotes: YAML takes some for numbers."""
+    """The block as YAML, not indented. Texts stand in quotes: YAML takes some for numbers."""
     rows = ["hardware:"]
     for name in Block.__annotations__:
         value = getattr(block, name)

@@ -63,7 +63,7 @@ def json_schema() -> Schema:
     properties: Schema = {
         "version": {"const": 1},
         "tool": _object({"name": text, "version": text}),
-        "summary": _object(counts),
+        "summary": {**_object(counts), "required": ["exit_code"]},
         "machine": machine,
         "hardware": _of(Block | None, definitions),
         "findings": _of(tuple[Finding, ...], definitions),

@@ -11,45 +11,37 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.machine.gpus import MEMORY_CLOCK, SM_CLOCK, TEMPERATURE, memory_of, throttle_bits
+from eaglecfg.machine.nvml import NoNvml, Nvml, open_nvml, visible_indices
+
 MIB = 1024 * 1024
 SAMPLE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU: its place among all of the machine, its UUID, and NVML's handle."""
+    """One GPU: its place among all of the machine, its UUID, and the NVML that knows its handle."""
 
     index: int
     uuid: str
     handle: Any
+    nvml: Nvml
 
 
 def find_gpus(visible: str | None) -> list[Gpu]:
     """The machine's GPUs, narrowed to ``visible`` (the value of CUDA_VISIBLE_DEVICES). Empty without NVML."""
-    try:
-        import pynvml
-
-        pynvml.nvmlInit()
-        found = []
-        for index in range(pynvml.nvmlDeviceGetCount()):
-            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-            uuid = pynvml.nvmlDeviceGetUUID(handle)
-            found.append(Gpu(index, uuid.decode() if isinstance(uuid, bytes) else uuid, handle))
-    except Exception:  # no package, no driver, no permission: NVML has many errors and all mean the same here
+    nvml = open_nvml()
+    if isinstance(nvml, NoNvml):
         return []
-    if visible is None:
-        return found
-    words = [word.strip() for word in visible.split(",") if word.strip()]
-    return [gpu for gpu in found if any(w == str(gpu.index) or gpu.uuid.startswith(w) for w in words)]
+    devices = list(nvml.devices())
+    left = visible_indices([(index, uuid) for index, uuid, _ in devices], visible)
+    return [Gpu(index, uuid, handle, nvml) for index, uuid, handle in devices if index in left]
 
 
 def memory_mib(gpus: list[Gpu]) -> dict[str, float]:
-    """Used memory in MiB by UUID."""
-    if not gpus:
-        return {}
-    import pynvml
-
-    return {gpu.uuid: pynvml.nvmlDeviceGetMemoryInfo(gpu.handle).used / MIB for gpu in gpus}
+    """Used memory in MiB by UUID, of those GPUs that tell it."""
+    read = ((gpu.uuid, memory_of(gpu.nvml, gpu.handle)) for gpu in gpus)
+    return {uuid: memory[1] / MIB for uuid, memory in read if memory is not None}
 
 
 def wait_for_memory(
@@ -62,7 +54,7 @@ def wait_for_memory(
         held = [
             f"GPU {gpu.index}: {now[gpu.uuid] - before[gpu.uuid]:.0f} MiB more than before the launch"
             for gpu in gpus
-            if now[gpu.uuid] - before[gpu.uuid] > tolerance_mib
+            if gpu.uuid in before and gpu.uuid in now and now[gpu.uuid] - before[gpu.uuid] > tolerance_mib
         ]
         if not held or time.monotonic() > deadline:
             return held
@@ -94,19 +86,16 @@ def _sample(gpus: list[Gpu], path: Path, stop: threading.Event) -> None:
 
 
 def _reading(gpu: Gpu) -> dict[str, float | int]:
-    import pynvml
-
-    asked: dict[str, Any] = {
-        "memory_mib": lambda: pynvml.nvmlDeviceGetMemoryInfo(gpu.handle).used // MIB,
-        "sm_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(gpu.handle, pynvml.NVML_CLOCK_SM),
-        "memory_mhz": lambda: pynvml.nvmlDeviceGetClockInfo(gpu.handle, pynvml.NVML_CLOCK_MEM),
-        "celsius": lambda: pynvml.nvmlDeviceGetTemperature(gpu.handle, pynvml.NVML_TEMPERATURE_GPU),
-        "watts": lambda: pynvml.nvmlDeviceGetPowerUsage(gpu.handle) / 1000,
-        "throttle": lambda: pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu.handle),
-        "utilisation": lambda: pynvml.nvmlDeviceGetUtilizationRates(gpu.handle).gpu,
+    """What this GPU tells; a value that it or its driver does not give is left out."""
+    ask, memory = gpu.nvml.ask, memory_of(gpu.nvml, gpu.handle)
+    watts, rates = ask("DeviceGetPowerUsage", gpu.handle), ask("DeviceGetUtilizationRates", gpu.handle)
+    asked: dict[str, float | int | None] = {
+        "memory_mib": memory[1] // MIB if memory is not None else None,
+        "sm_mhz": ask("DeviceGetClockInfo", gpu.handle, SM_CLOCK),
+        "memory_mhz": ask("DeviceGetClockInfo", gpu.handle, MEMORY_CLOCK),
+        "celsius": ask("DeviceGetTemperature", gpu.handle, TEMPERATURE),
+        "watts": watts / 1000 if watts is not None else None,
+        "throttle": throttle_bits(gpu.nvml, gpu.handle),
+        "utilisation": rates.gpu if rates is not None else None,
     }
-    reading: dict[str, float | int] = {}
-    for name, ask in asked.items():
-        with contextlib.suppress(Exception):  # a value that this GPU or driver does not give is left out
-            reading[name] = ask()
-    return reading
+    return {name: value for name, value in asked.items() if value is not None}
