@@ -100,8 +100,22 @@ def test_standing_follows_the_versions() -> None:
     assert standing("GRAPH_STREAM_ORDERING") == ["not yet", "not yet", "not yet", "there", "there"]
     assert standing("SYM_NOWIN_ENABLE") == ["not yet", "not yet", "there", "there", "there"]
     assert standing("LL_THRESHOLD")[1:] == ["gone"] * 4
+    assert standing("IB_OOO_RQ") == ["not yet", "not yet", "not yet", "there", "there"]
+    assert standing("GIN_EXCLUSIVE_CONTEXTS") == ["not yet", "not yet", "there", "gone", "gone"]
     # Seen in one library, absent from an earlier one, and nothing known about those between.
-    assert standing("IB_OOO_RQ") == ["not yet", "not yet", "open", "there", "there"]
+    between = variable_fact("NCCL_IB_OOO_RQ")
+    assert between is not None
+    assert between.standing("2.30.3") == "open"
+
+
+def test_every_library_that_was_read_agrees_with_the_facts() -> None:
+    table = read_schema("nccl", "variables.json")["variables"]
+    for version in ("2.26.2", "2.27.5", "2.28.9", "2.29.7", "2.30.7"):
+        for name, row in table.items():
+            fact = variable_fact(name)
+            assert fact is not None
+            seen = version in row.get("seen_in_library", ())
+            assert (fact.standing(version) == "there") == seen, (name, version)
 
 
 def test_neighbours_are_not_nccls_own() -> None:

@@ -47,7 +47,22 @@ def test_a_given_version_wins_over_the_librarys_own_word(tmp_path: Path) -> None
 def test_an_empty_file_lacks_everything(tmp_path: Path) -> None:
     path = tmp_path / "libnccl.so.2"
     path.write_bytes(b"")
-    assert len(compare_library(path, "2.30.7").missing) == len(variable_names())
+    found = compare_library(path, "2.30.7")
+    facts = [variable_fact(name) for name in variable_names()]
+    assert len(found.missing) == sum(fact is not None and fact.standing("2.30.7") == "there" for fact in facts)
+    assert found.missing
+    assert found.found == 0
+
+
+def test_names_across_the_border_of_two_chunks_are_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = library(tmp_path, "2.30.7", more=("NCCL_BRAND_NEW",))
+    whole = compare_library(path)
+    assert whole.unknown == ("NCCL_BRAND_NEW",)
+    for size in (129, 200, 997):
+        monkeypatch.setattr("eaglecfg.nccl.library.CHUNK", size)
+        assert compare_library(path) == whole
 
 
 def test_a_missing_file_raises(tmp_path: Path) -> None:
