@@ -110,9 +110,8 @@ def command(
     faster; that nothing beats it is a normal result.
 
     A setting that failed by itself is not launched again (one that hung or took too long to start is, once).
-    Raising launch.startup_s in the study launches those again that took too long. Other prefix, flags or
-    environment of the launch, prompts or engine make other conditions: everything is measured anew, and what
-    was measured before stays in the record.
+    A higher launch.startup_s launches those again that took too long. Other prefix, flags or environment of
+    the launch, prompts or engine make other conditions: everything is measured anew, the record stays.
 
     From any other shell, "eaglecfg tune status STUDY" tells how far it is, "tune report STUDY" what it has
     come to, and "tune export STUDY --sqlite FILE" writes a file for optuna-dashboard.
