@@ -30,11 +30,11 @@ def plan_lines(plan: BenchPlan) -> list[str]:
         f"{each.name} ({each.spelled})" if each.spelled not in ("", each.name) else each.name
         for each in plan.settings
     ]
+    parts = f"{_counted(len(plan.settings), 'check')}, {_counted(plan.processes, 'timed round')}"
     return [
         f"sizes     {sizes} of {plan.dtype}",
         f"settings  {'; '.join(map(visible, names))}",
-        f"launches  {_counted(len(plan.settings), 'check')}, {_counted(plan.processes, 'timed round')}: {count} of "
-        f"{plan.ranks} processes, about {duration(count * ASSUMED_S)}",
+        f"launches  {parts}: {count} of {plan.ranks} processes, about {duration(count * ASSUMED_S)}",
     ]
 
 

@@ -56,10 +56,9 @@ def headline(outcome: Outcome) -> str:
     graph = f"CUDA graphs of {plan.calls} calls" if plan.graph else f"eager calls, {plan.calls} in a row"
     torch = f", torch {facts['torch']}" if facts.get("torch") else ""
     driver = f", driver {facts['driver']}" if facts.get("driver") else ""
-    return (
-        f"All-reduce of {plan.dtype} over {plan.ranks} ranks: {what and what + ', '}{made}{torch}{driver}; {graph}, "
-        f"{plan.processes} {'launch' if plan.processes == 1 else 'launches'} of each setting."
-    )
+    counted = f"{plan.processes} {'launch' if plan.processes == 1 else 'launches'} of each setting"
+    ranks = f"All-reduce of {plan.dtype} over {plan.ranks} ranks"
+    return f"{ranks}: {what and what + ', '}{made}{torch}{driver}; {graph}, {counted}."
 
 
 def sentences(outcome: Outcome) -> list[str]:

@@ -17,8 +17,10 @@ from eaglecfg.machine.processes import read_process
 from eaglecfg.nccl.bench.plan import BenchPlan, Job
 from eaglecfg.nccl.bench.size import size_words
 from eaglecfg.tune import shared_memory
+from eaglecfg.tune.failure import read_tail
 
 WORKER = Path(__file__).resolve().parent.parent / "nccl" / "bench" / "worker.py"
+MOST_LOG = 1 << 21
 GONE_S = 4.0
 """How long killed ranks may take to go; after that the kernel is stuck with them, which is told."""
 
@@ -27,8 +29,8 @@ LAST_WORD_S = 1.0
 
 LOGGED = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,TUNING,P2P,SHM,NVLS"}
 QUIET = {"NCCL_DEBUG": "WARN"}
-DROPPED = ("NCCL_DEBUG_FILE", "NCCL_DEBUG_SUBSYS", "TORCHELASTIC_USE_AGENT_STORE", "MASTER_PORT")
-"""What an environment may have that would send the log elsewhere, or the ranks to another group."""
+DROPPED = ("NCCL_DEBUG_SUBSYS", "TORCHELASTIC_USE_AGENT_STORE", "MASTER_PORT")
+"""What an environment may have that would bring other logs, or the ranks to another group."""
 
 AFTER = {
     "": "starting Python and importing torch",
@@ -48,8 +50,9 @@ AFTER = {
 class Rank:
     """One process."""
 
-    def __init__(self, number: int, process: subprocess.Popen[bytes], events: int, log: Path) -> None:
-        self.number, self.process, self.events, self.log = number, process, events, log
+    def __init__(self, number: int, process: subprocess.Popen[bytes], events: int, folder: Path) -> None:
+        self.number, self.process, self.events = number, process, events
+        self.log, self.nccl_log = log_paths(folder, number)
         self.rest = b""
         self.open = True
         self.told: list[dict[str, Any]] = []
@@ -105,12 +108,15 @@ class RankGroup:
 
     def _start(self, number: int, environment: Mapping[str, str], folder: Path) -> Rank:
         reading, writing = os.pipe()
-        log = folder / f"rank-{number}.log"
+        log, nccl_log = log_paths(folder, number)
+        # A file of its own: NCCL writes that line by line, but a redirected standard output in blocks that a
+        # killed process takes along.
+        own = {"EAGLECFG_BENCH_EVENTS": str(writing), "NCCL_DEBUG_FILE": str(nccl_log).replace("%", "%%")}
         try:
             with log.open("wb") as stream:
                 process = subprocess.Popen(
                     [self.plan.python, str(WORKER)],
-                    env={**environment, "EAGLECFG_BENCH_EVENTS": str(writing)},
+                    env={**environment, **own},
                     stdin=subprocess.PIPE,
                     stdout=stream,
                     stderr=subprocess.STDOUT,
@@ -123,7 +129,7 @@ class RankGroup:
         finally:
             os.close(writing)
         os.set_blocking(reading, False)
-        rank = Rank(number, process, reading, log)
+        rank = Rank(number, process, reading, folder)
         self._send(rank, self.plan.order(self.job.kind))
         return rank
 
@@ -268,8 +274,20 @@ def free_loopback_port() -> int:
         return port
 
 
-def tail(ranks: Sequence[Rank]) -> list[str]:
-    """The last lines of the ranks' logs, those of the rank that failed first."""
-    from eaglecfg.tune.failure import read_tail
+def log_paths(folder: Path, number: int) -> tuple[Path, Path]:
+    """Where a rank's output and NCCL's own lines go."""
+    return folder / f"rank-{number}.log", folder / f"nccl-{number}.log"
 
-    return [line for rank in ranks for line in read_tail(rank.log)]
+
+def tail(ranks: Sequence[Rank]) -> list[str]:
+    """The last lines of the ranks' logs, those of the rank that failed first, NCCL's before what follows."""
+    return [line for rank in ranks for log in (rank.nccl_log, rank.log) for line in read_tail(log)]
+
+
+def nccl_lines(rank: Rank) -> str:
+    """What NCCL wrote in one rank, up to a size that nobody needs more of; empty where it wrote nothing."""
+    try:
+        with rank.nccl_log.open("rb") as stream:
+            return stream.read(MOST_LOG).decode(errors="replace")
+    except OSError:
+        return ""
