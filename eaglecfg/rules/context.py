@@ -26,6 +26,8 @@ from eaglecfg.source.span import KeyPath
 if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
     from eaglecfg.engines.ask import EngineSays
+    from eaglecfg.rules.live.running import Running
+    from eaglecfg.rules.suppression import Unused
 
 
 @record
@@ -35,7 +37,7 @@ class Context:
     For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and
     problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
     server arguments that the deployment gives, under the engine's names; ``engine_says`` is what the
-    installed engine makes of them, where somebody asked it to.
+    installed engine makes of them, and ``running`` what a running server says, where somebody asked it to.
     """
 
     config: LoadedConfig
@@ -51,6 +53,8 @@ class Context:
     study: LoadedStudy | None = None
     study_config: LoadedConfig | None = None
     engine_says: EngineSays | None = None
+    unused: tuple[Unused, ...] = ()
+    running: Running | None = None
 
     @property
     def model(self) -> Deployment:

@@ -135,7 +135,7 @@ class NotApplicable:
 
 Item = Finding | NotChecked | NotApplicable
 Check = Callable[["Context"], Iterator[Item]]
-Scope = Literal["file", "deployment", "study"]
+Scope = Literal["file", "deployment", "study", "report"]
 
 
 @record
@@ -144,7 +144,8 @@ class Rule:
 
     ``check`` yields findings, or NotChecked, or NotApplicable; nothing at all is a pass. ``needs`` are tested
     before it runs. ``follows`` names rules whose failure explains this one's: its findings are then dropped
-    and counted. ``research`` are the ids of the checks in the field's literature that the rule answers.
+    and counted. Rules of scope ``report`` run last, on what the others came to. ``research`` are the ids of
+    the checks in the field's literature that the rule answers.
     """
 
     id: str

@@ -14,8 +14,9 @@ from eaglecfg.errors import ConfigUnreadable, UsageError
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
-from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped
+from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped, Suppressed
 from eaglecfg.rules.registry import chosen, matching
+from eaglecfg.rules.schema.suppressions import holds_suppressions
 from eaglecfg.rules.tidy import tidied
 from eaglecfg.schema.deployment import Engine
 from eaglecfg.schema.load import load_config
@@ -27,6 +28,7 @@ from eaglecfg.source.read import read_document
 if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
     from eaglecfg.engines.ask import EngineSays
+    from eaglecfg.rules.live.running import Running
 
 MOST_FINDINGS = 100
 """Findings of one rule in one run, of which every deployment may have one: nobody reads more, and some cost
@@ -38,6 +40,9 @@ MOST_COUNTED = 1_000
 Ask = Callable[[Context], "EngineSays | None"]
 """What the installed engine says about the deployment of a context."""
 
+Look = Callable[[Context], "Running | None"]
+"""What the running server of the deployment of a context says."""
+
 
 @dataclass(slots=True)
 class _Tally:
@@ -47,6 +52,7 @@ class _Tally:
     skipped: list[Skipped] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     crashes: list[Crash] = field(default_factory=list)
+    accepted: list[Suppressed] = field(default_factory=list)
     said: Counter[str] = field(default_factory=Counter)
     more: Counter[str] = field(default_factory=Counter)
     checks: int = 0
@@ -77,14 +83,15 @@ def validate(
     engine_version: str = "",
     checkpoints: Checkpoints | None = None,
     ask: Ask | None = None,
+    look: Look | None = None,
 ) -> Report:
     """Check config and study files.
 
     ``select``, ``ignore`` and ``require`` take rule ids, slugs or id prefixes; ``deployments`` keeps those
     of these names; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from,
     without it they are not. ``engine_version`` takes the place of that which the files name; ``checkpoints``
-    are those that an earlier run has read; ``ask`` asks the installed engine about each deployment. Raises
-    UsageError for names that do not exist.
+    are those that an earlier run has read; ``ask`` asks the installed engine about each deployment, ``look``
+    its running server. Raises UsageError for names that do not exist.
     """
     started = time.perf_counter()
     rules = chosen(select, ignore)
@@ -92,31 +99,37 @@ def validate(
     tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep, hub)
     engines: list[str] = []
     names: list[str] = []
-    files: set[str] = set()
+    wholes: list[Context] = []
     for document in documents:
         if kind_of(document) == "study":
-            _run(rules, ("file", "study"), _study_context(document, engine_version), tally)
+            wholes.append(_study_context(document, engine_version))
+            _run(rules, ("file", "study"), wholes[-1], tally)
             continue
         config = under_version(_config(document, tally), engine_version)
         if config.engine is not None:
             engines.append(f"{config.engine.name} {config.engine.version}")
-        _run(rules, ("file",), Context(config), tally)
+        wholes.append(Context(config))
+        _run(rules, ("file",), wholes[-1], tally)
         for each in config.deployments:
             if not deployments or each.name in deployments:
                 names.append(each.name)
                 context = _context(config, each, checkpoints, tally)
-                if context is not None and ask is not None:
-                    context = replace(context, engine_says=ask(context))
                 if context is not None:
+                    context = _with_answers(context, ask, look)
                     _run(rules, ("deployment",), context, tally)
     for name in deployments:
         if name not in names:
             raise UsageError(f"there is no deployment {name!r} in {', '.join(d.name for d in documents)}")
-    for checkpoint in checkpoints.read:
-        files.update(f"{checkpoint.folder}/{name}" for name in checkpoint.files)
-    return _report(
-        tally, documents, engines, names, required, len(rules), len(files) + len(documents), started
-    )
+    _last(rules, wholes, frozenset(names), tally)
+    files = len(documents) + _files_of(checkpoints)
+    return _report(tally, documents, engines, names, required, len(rules), files, started)
+
+
+def _with_answers(context: Context, ask: Ask | None, look: Look | None) -> Context:
+    """``context`` with what the installed engine and the running server say, where they are to be asked."""
+    if ask is not None:
+        context = replace(context, engine_says=ask(context))
+    return context if look is None else replace(context, running=look(context))
 
 
 def check_deployment(config: LoadedConfig, deployment: LoadedDeployment) -> Report:
@@ -130,6 +143,10 @@ def check_context(context: Context) -> Report:
     assert context.deployment is not None
     tally, rules, engine = _Tally(), chosen(), context.config.engine
     _run(rules, ("deployment",), context, tally)
+    if holds_suppressions(context.config.document):
+        from eaglecfg.rules.suppression import sort_out
+
+        tally.findings, tally.accepted, _ = sort_out(tally.findings, [context.config.document])
     engines = [f"{engine.name} {engine.version}"] if engine is not None else []
     names = [context.deployment.name]
     return _report(tally, [context.config.document], engines, names, frozenset(), len(rules), 0, started)
@@ -141,6 +158,24 @@ def under_version(config: LoadedConfig, version: str) -> LoadedConfig:
         return config
     named = {} if config.engine is None else {"name": config.engine.name}
     return replace(config, engine=Engine(version=version, **named))
+
+
+def _files_of(checkpoints: Checkpoints) -> int:
+    return len({f"{read.folder}/{name}" for read in checkpoints.read for name in read.files})
+
+
+def _last(rules: Sequence[Rule], wholes: Sequence[Context], names: frozenset[str], tally: _Tally) -> None:
+    """Set aside what the files accept, then run the rules that look at what the others came to."""
+    documents = [context.config.document for context in wholes]
+    if any(map(holds_suppressions, documents)):
+        from eaglecfg.rules.suppression import Ran, sort_out, unused
+
+        tally.findings, tally.accepted, used = sort_out(tally.findings, documents)
+        ids = frozenset(rule.id for rule in rules)
+        ran = Ran(ids, names, tally.skipped, tally.dropped, tally.crashes, tally.more)
+        wholes = [replace(each, unused=unused(each.config.document, used, ran)) for each in wholes]
+    for context in wholes:
+        _run(rules, ("report",), context, tally)
 
 
 def _study_context(document: Document, engine_version: str) -> Context:
@@ -181,6 +216,7 @@ def _report(
         not_checked=tuple(tally.skipped),
         dropped=tuple(tally.dropped),
         crashes=tuple(tally.crashes),
+        accepted=tuple(tally.accepted),
         passed=tally.passed,
         not_applicable=tally.not_applicable,
         rules=rules,

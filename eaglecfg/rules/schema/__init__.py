@@ -11,6 +11,10 @@ from eaglecfg.rules.schema import (
     ec105_declared_fact,
     ec106_declared_offset,
     ec107_training_record,
+    ec121_suppression_reason,
+    ec122_suppression_unknown,
+    ec123_suppression_unused,
+    ec124_suppression_refused,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -21,4 +25,8 @@ RULES: tuple[Rule, ...] = (
     ec105_declared_fact.RULE,
     ec106_declared_offset.RULE,
     ec107_training_record.RULE,
+    ec121_suppression_reason.RULE,
+    ec122_suppression_unknown.RULE,
+    ec123_suppression_unused.RULE,
+    ec124_suppression_refused.RULE,
 )

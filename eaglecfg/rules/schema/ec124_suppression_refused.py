@@ -1,0 +1,41 @@
+"""A suppression of a finding that has to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.schema.suppressions import holds_suppressions
+
+
+def check(context: Context) -> Iterator[Item]:
+    """Findings about the text of the file, and about suppressions, stay."""
+    document = context.config.document
+    if not holds_suppressions(document):
+        yield NotApplicable()
+        return
+    from eaglecfg.rules.suppression import NEVER, marks_of
+
+    for mark in marks_of(document):
+        for rule in mark.rules:
+            if NEVER.fullmatch(rule) is None:
+                continue
+            about = "the text of the file" if rule < "EC100" else "suppressions"
+            yield Finding(
+                f"findings of {rule} cannot be suppressed",
+                path=mark.path,
+                span=mark.span,
+                why=f"they are about {about}, and nothing else can be relied on while they stand",
+                help="solve what it finds, and remove the suppression",
+            )
+
+
+RULE = Rule(
+    id="EC124",
+    slug="suppression-refused",
+    severity=Severity.ERROR,
+    today=Today.NOTHING,
+    check=check,
+    scope="report",
+)
