@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any, Self
 
 import click
 
 from eaglecfg import __version__
+from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import FORMAT, Launch, launch_data, plan_data
 from eaglecfg.nccl.bench.plan import BenchPlan, Job
 from eaglecfg.nccl.bench.size import size_words
@@ -147,17 +149,31 @@ class Raw:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.stream is not None:
-            self.stream.close()
+            with suppress(OSError):
+                self.stream.close()
 
     def hear(self, kind: str, about: Mapping[str, Any]) -> None:
+        """Write a launch down."""
         if kind == "launch":
-            self._write({**launch_data(about["launch"]), "time": time.time()})
+            self._add({**launch_data(about["launch"]), "time": time.time()})
 
     def end(self) -> None:
         """The run went to its end."""
-        self._write({"event": "end", "time": time.time()})
+        self._add({"event": "end", "time": time.time()})
+
+    def _add(self, data: Mapping[str, Any]) -> None:
+        """A file that cannot be written any more does not end the run: the table is still to come."""
+        try:
+            self._write(data)
+        except UsageError as error:
+            self.stream = None
+            click.echo(f"warning: {error}; what follows is in the table alone", err=True)
 
     def _write(self, data: Mapping[str, Any]) -> None:
-        if self.stream is not None:
+        if self.stream is None:
+            return
+        try:
             self.stream.write(json.dumps(data, ensure_ascii=False) + "\n")
             self.stream.flush()
+        except OSError as error:
+            raise UsageError(f"{self.path}: {(error.strerror or str(error)).lower()}") from error

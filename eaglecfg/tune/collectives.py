@@ -22,13 +22,12 @@ from eaglecfg.nccl.bench.launches import Launch
 from eaglecfg.nccl.bench.plan import BenchPlan, Job, jobs
 from eaglecfg.nccl.bench.setting import DEFAULT
 from eaglecfg.nccl.bench.size import size_words
-from eaglecfg.tune.collective_ranks import Rank, RankGroup, exit_status, tail
+from eaglecfg.tune.collective_ranks import Rank, RankGroup, exit_status, nccl_lines, tail
 from eaglecfg.tune.failure import classify, shown
 
 LOOK_S = 1.0
 """How often silence is looked for; what a rank says is heard at once."""
 
-MOST_LOG = 1 << 21
 PORT_TAKEN = ("EADDRINUSE", "Address already in use", "address already in use")
 
 Hear = Callable[[str, Mapping[str, Any]], None]
@@ -92,9 +91,7 @@ class Collectives:
             group.last_words()
         # Logs are read before the kill, which is also the end of what they could say.
         lines = self._lines(group, failed)
-        log = (
-            group.ranks[0].log.read_bytes()[:MOST_LOG].decode(errors="replace") if job.kind == "check" else ""
-        )
+        log = nccl_lines(group.ranks[0]) if job.kind == "check" else ""
         left = group.end()
         self.group = None
         if failed is not None and not again and any(sign in " ".join(lines) for sign in PORT_TAKEN):
