@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.record import replace
-from eaglecfg.rules.examples import answer_of, materialize
+from eaglecfg.rules.examples import answer_of, materialize, server_of
 from eaglecfg.rules.model import Evidence, Finding, Rule
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
@@ -24,8 +24,8 @@ def run_example(rule: Rule, example: Mapping[str, Any]) -> Report:
         config = materialize(example, Path(folder))
         files = [path for path in (config, config.with_name("study.yaml")) if path.exists()]
         documents = [read_document(path, shown=path.name) for path in files]
-        says = answer_of(example)
-        report = validate(documents, select=[rule.id], ask=lambda _: says)
+        says, server = answer_of(example), server_of(example)
+        report = validate(documents, select=[rule.id], ask=lambda _: says, look=lambda _: server)
         names = {str(Path(folder).resolve()), folder}
     findings = tuple(replace(each, finding=_moved(each.finding, names)) for each in report.findings)
     return replace(report, findings=findings)

@@ -15,6 +15,8 @@ optional but ``title``:
 - ``files``: path to text, written last. ``copy``: path to path. ``remove``: paths to delete.
   ``truncate``: path to bytes kept.
 - ``engine_says``: the answer of an installed engine, as fields of EngineSays.
+- ``server_says``: the answer of a running server, as fields of Running; ``info`` patches what a server of the
+  small pair reports, ``generations`` 16 good requests.
 - ``expect``: text, or list of texts, that the rule's findings must contain.
 
 In a patch null removes the key and ``<null>`` stands for null. YAML reads a bare ``off`` as false: quote it.
@@ -38,6 +40,7 @@ from eaglecfg.rules.model import Rule
 
 if TYPE_CHECKING:
     from eaglecfg.engines.ask import EngineSays
+    from eaglecfg.rules.live.running import Running
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 12, 256, 1024, 256
 HEADS, KEY_VALUE_HEADS, HEAD_DIM, INTERMEDIATE = 4, 2, 64, 512
@@ -201,6 +204,43 @@ def answer_of(example: Mapping[str, Any]) -> EngineSays | None:
     from eaglecfg.engines.ask import EngineSays
 
     return EngineSays(**example["engine_says"])
+
+
+BASE_SERVER: Mapping[str, Any] = {
+    "model_path": "target",
+    "speculative_draft_model_path": "draft",
+    "speculative_algorithm": "EAGLE3",
+    "speculative_num_steps": 3,
+    "speculative_eagle_topk": 1,
+    "speculative_num_draft_tokens": 4,
+    "tp_size": 1,
+}
+BASE_GENERATIONS: Mapping[str, Any] = {
+    "origin": "16 prompts of the example",
+    "tokens": 64,
+    "answered": 16,
+    "counted": 16,
+    "counters": "spec_num_correct_drafts",
+    "verify_steps": 400,
+    "accept_length": 2.5,
+    "low": 2.4,
+    "high": 2.6,
+}
+
+
+def server_of(example: Mapping[str, Any]) -> Running | None:
+    """What the running server says in ``example``, None where nobody asked it."""
+    if "server_says" not in example:
+        return None
+    from eaglecfg.rules.live.running import Generations, Running
+
+    says = dict(example["server_says"])
+    version = str(says.pop("version", example.get("engine", BASE_CONFIG["engine"]["version"])))
+    info = {**merge(BASE_SERVER, says.pop("info", {})), "version": version}
+    generations = says.pop("generations", None)
+    measured = None if generations is None else Generations(**merge(BASE_GENERATIONS, generations))
+    url = "http://127.0.0.1:30000"
+    return Running(url, version=version, info=info, generations=measured, **says)
 
 
 def merge(base: Any, patch: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eaglecfg.rules.examples import answer_of, docs_path, expected, materialize, read_docs
+from eaglecfg.rules.examples import answer_of, docs_path, expected, materialize, read_docs, server_of
 from eaglecfg.rules.model import Rule, Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import ALL_RULES
@@ -31,8 +31,8 @@ def report_of(example: Example, folder: Path) -> Report:
     paths = [materialize(example, folder)]
     if (folder / "study.yaml").exists():
         paths.append(folder / "study.yaml")
-    says = answer_of(example)
-    return validate([read_document(path) for path in paths], ask=lambda _: says)
+    says, server = answer_of(example), server_of(example)
+    return validate([read_document(path) for path in paths], ask=lambda _: says, look=lambda _: server)
 
 
 def loud(report: Report) -> dict[str, str]:

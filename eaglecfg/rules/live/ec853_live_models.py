@@ -1,0 +1,66 @@
+"""The server runs other checkpoints than the config names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.live.running import Running
+from eaglecfg.rules.model import Evidence, Finding, Item, Rule, Severity, Today
+
+
+def check(ctx: Context) -> Iterator[Item]:
+    """Compare the target's and the draft's names, as far as a path in a container can be compared."""
+    from eaglecfg.rules.live.judge import answer, option
+
+    running = answer(ctx)
+    if not isinstance(running, Running):
+        yield running
+        return
+    model = ctx.model
+    sides = [("target", "model_path", model.target.checkpoint)]
+    if ctx.speculates and model.draft is not None:
+        sides.append(("draft", "speculative_draft_model_path", model.draft.checkpoint))
+    for role, name, spelled in sides:
+        found = running.info.get(name)
+        if not running.says(name) or (role == "draft" and not running.info.get("speculative_algorithm")):
+            continue  # whether it speculates at all is another rule's
+        if not _same_model(ctx, spelled, found):
+            yield Finding(
+                f"the server at {running.url} runs the {role} {found}, but {role}.checkpoint is {spelled}",
+                path=ctx.where(role, "checkpoint"),
+                help=f"start the server with {option(name)} {spelled}, or name in the config what runs",
+                evidence=(Evidence(f"{running.url}/server_info", name, str(found)),),
+                values={"running": found, "named": spelled},
+            )
+
+
+def _same_model(ctx: Context, spelled: str, found: Any) -> bool:
+    """Whether both may be one checkpoint: the same folder, hub id, or last part of the path."""
+    from pathlib import Path
+
+    if not isinstance(found, str) or "\0" in found or "\0" in spelled:
+        return bool(found == spelled)
+    here = (Path(ctx.config.document.folder) / spelled).resolve()
+    if found == spelled or Path(found).resolve() == here:
+        return True
+    return _name(found) in (_name(spelled), here.name)
+
+
+def _name(spelled: str) -> str:
+    """The part of a name that stays when a folder is mounted elsewhere, or a hub id read from a cache."""
+    parts = [part for part in spelled.partition("@")[0].split("/") if part]
+    for part in parts:
+        if part.startswith("models--"):
+            return part.rpartition("--")[2]
+    return parts[-1] if parts else ""
+
+
+RULE = Rule(
+    id="EC853",
+    slug="live-models",
+    severity=Severity.ERROR,
+    today=Today.SILENT,
+    check=check,
+)

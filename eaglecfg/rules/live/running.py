@@ -1,0 +1,52 @@
+"""What a running server says of itself, and what a few generations came to, as rules look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from eaglecfg.record import record
+
+
+@record
+class Generations:
+    """Requests that were really sent: greedy, one prompt each, ``tokens`` new tokens.
+
+    ``origin`` says where the prompts are from. ``answered`` gave what was asked for, ``failed`` did not, and
+    ``problem`` is the first failure, or why nothing was sent. ``counted`` carried acceptance counters, named
+    in ``counters``: ``accept_length`` is Σ(1 + correct drafts) ÷ Σ verify steps over these, ``low`` and
+    ``high`` its 95 % interval over requests (None: too few to tell), ``verify_steps`` their sum.
+    """
+
+    origin: str
+    tokens: int
+    answered: int = 0
+    failed: int = 0
+    problem: str = ""
+    counted: int = 0
+    counters: str = ""
+    verify_steps: int = 0
+    accept_length: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@record
+class Running:
+    """A server. ``problem`` says why it gave no answer, empty where it did; ``help`` what to do then.
+
+    ``info`` is its /server_info without secrets, ``version`` the engine's as it says. ``generations`` is None
+    where none were wanted.
+    """
+
+    url: str
+    problem: str = ""
+    help: str = ""
+    version: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    generations: Generations | None = None
+
+    def says(self, name: str) -> bool:
+        """Whether the server reports the setting ``name`` at all."""
+        return name in self.info
