@@ -1,0 +1,1 @@
+"""NCCL's own log."""
