@@ -19,6 +19,7 @@ COMMANDS = {
     "trace": "Show the path of the hidden states through a deployment, hop by hop.",
     "tune": "Search settings with timed server launches.",
     "render": "Print the exact launch of a deployment: shell, env file, compose, Kubernetes.",
+    "import": "Make an eaglecfg.yaml of a launch that exists: a command, script, manifest, running server.",
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",
@@ -29,6 +30,9 @@ COMMANDS = {
     "nccl-diff": "Compare the NCCL facts with an installed libnccl.",
 }
 """Command -> its line in the help. The modules behind them load only when called, to start fast."""
+
+MODULES = {"import": "import_"}
+"""Commands whose module cannot have their name."""
 
 UNUSABLE = 2
 INTERNAL_ERROR = 4
@@ -46,7 +50,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = cmd_name.replace("-", "_")
+        module = MODULES.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = importlib.import_module(f"eaglecfg.cli.{module}").command
         return command
 

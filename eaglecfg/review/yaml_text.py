@@ -42,7 +42,9 @@ def scalar(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """``text`` in double quotes."""
+    """``text`` in quotes: double ones, or single ones where these need no escapes and double ones do."""
+    if ('"' in text or "\\" in text) and text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
     return '"' + "".join(_ESCAPES.get(letter) or _letter(letter) for letter in text) + '"'
 
 

@@ -20,6 +20,8 @@ from eaglecfg.source.span import show_path
 
 MODULE = "sglang.launch_server"
 DEFAULT_PORT = 30000
+NODE_RANK = "NODE_RANK"
+"""The variable that tells each host of several its rank, which no file for all of them can."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FLAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _IN_NO_PROCESS = re.compile("[\0\ud800-\udfff]")
@@ -101,6 +103,8 @@ def make_launch(
             options.append(group)
             _check(name, show_path(where[flag]), *(word.text for word in group))
     world, nodes = _ranks(settings)
+    if nodes > 1 and "node_rank" not in settings:
+        options.append((Word("--node-rank=", NODE_RANK),))
     return Launch(
         name=name,
         engine=engine,

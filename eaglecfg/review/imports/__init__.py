@@ -1,0 +1,1 @@
+"""Existing launches (commands, scripts, compose files, manifests, running servers) to an eaglecfg.yaml."""

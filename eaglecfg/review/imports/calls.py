@@ -1,0 +1,130 @@
+"""Server launches among the commands of a script, with what stands in front of them."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from eaglecfg.record import record, replace
+from eaglecfg.review.imports.prefix import Prefix, read_prefix
+from eaglecfg.review.imports.shell_script import Command, follow
+from eaglecfg.review.imports.shell_state import State
+from eaglecfg.review.imports.text import Note, Text
+
+_MODULE = re.compile(r"sglang\.(launch_server|srt\.(?:[\w.]*\.)?(?:launch_server|server|http_server))")
+_ROUTER = "sglang_router.launch_server"
+_MENTIONS = re.compile(
+    r"sglang(?:\.launch_server|\.srt\.|\s+serve)|launch_server\.py|sglang_router\.launch_server"
+)
+_OTHERS = {
+    "vllm": re.compile(r"\bvllm\s+serve\b|vllm\.entrypoints"),
+    "TensorRT-LLM": re.compile(r"\btrtllm-serve\b"),
+    "llama.cpp": re.compile(r"\bllama-server\b"),
+    "tokenspeed": re.compile(r"\btokenspeed\s+serve\b"),
+}
+
+
+@record
+class Call:
+    """One server launch: its ``arguments``, its ``environment``, and what the prefix tells.
+
+    ``name``, where something names it: a container, a service, an object. ``source`` is where it was found.
+    ``contained``: paths are those of a container.
+    """
+
+    arguments: tuple[Text, ...]
+    environment: Mapping[str, Text]
+    line: int = 0
+    name: str = ""
+    image: str = ""
+    contained: bool = False
+    notes: tuple[Note, ...] = ()
+
+
+def other_engine(text: str) -> str:
+    """The name of another engine whose launch stands in ``text``, empty where there is none."""
+    return next((name for name, pattern in _OTHERS.items() if pattern.search(text)), "")
+
+
+def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
+    """The launches in a script, and what is to be told about the whole of it."""
+    script = follow(text, line=line)
+    calls = [call for command in script.commands for call in calls_of_command(command)]
+    notes = list(script.notes) if calls else []
+    notes += [
+        Note(f"${name} is taken as {default!r}, its default in the script")
+        for name, default in script.state.defaults.items()
+    ]
+    return calls, notes
+
+
+def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
+    """The launch that ``command`` is, or those in a script that it hands to a shell."""
+    at = _start_of_arguments(command.words)
+    if at is not None:
+        before, arguments = command.words[: at[0]], command.words[at[1] :]
+        prefix = read_prefix(before, command.environment)
+        call = _call(command, prefix, tuple(arguments))
+        program = command.words[at[0]].text
+        told = [at[2]] if at[2] else []
+        if program.endswith(("python", "python3")) and "/" in program:
+            told.append(f"the Python of the launch is {program}: render it with --python {program}")
+        yield replace(call, notes=(*call.notes, *(Note(text, command.line) for text in told)))
+        return
+    for index, word in enumerate(command.words):
+        if _MENTIONS.search(word.text) and re.search(r"\s", word.text.strip()):
+            prefix = read_prefix(command.words[:index], command.environment)
+            state = State(dict(prefix.environment), set(prefix.environment))
+            inside = follow(word.text, state, depth + 1, command.line)
+            for inner in inside.commands:
+                for call in calls_of_command(inner, depth + 1):
+                    outer = _call(command, prefix, ())
+                    yield replace(
+                        call,
+                        name=call.name or outer.name,
+                        image=call.image or outer.image,
+                        contained=call.contained or outer.contained,
+                        notes=(*outer.notes, *inside.notes, *call.notes),
+                    )
+            return
+
+
+def _call(command: Command, prefix: Prefix, arguments: tuple[Text, ...]) -> Call:
+    return Call(
+        arguments=arguments,
+        environment=prefix.environment,
+        line=command.line,
+        name=prefix.name,
+        image=prefix.image,
+        contained=prefix.contained,
+        notes=tuple(Note(text, command.line) for text in prefix.left_out),
+    )
+
+
+def _start_of_arguments(words: Sequence[Text]) -> tuple[int, int, str] | None:
+    """(words in front of the interpreter or program, where the server's arguments begin, what to tell)."""
+    for index, word in enumerate(words):
+        text = word.text
+        follows = words[index + 1].text if index + 1 < len(words) else ""
+        if text == "-m" and (_MODULE.fullmatch(follows) or follows == _ROUTER):
+            told = "the router's own flags are kept as they are" if follows == _ROUTER else ""
+            return _program(words, index), index + 2, told
+        if text.startswith("-m") and _MODULE.fullmatch(text[2:]):
+            return _program(words, index), index + 1, ""
+        name = posixpath.basename(text)
+        if name == "sglang" and follows == "serve":
+            return index, index + 2, ""
+        if name == "launch_server.py":
+            return _program(words, index), index + 1, ""
+    return None
+
+
+def _program(words: Sequence[Text], at: int) -> int:
+    """The index of the Python in front of ``at``, or of the program whose option ``-m`` is."""
+    for index in range(at - 1, -1, -1):
+        if re.match(r"python[\d.]*$", posixpath.basename(words[index].text)):
+            return index
+        if not words[index].text.startswith("-"):
+            break
+    return at

@@ -1,0 +1,195 @@
+"""The arguments of a server to settings: names as the engine's version has them, values by type."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from eaglecfg.engines.facts import EngineFacts, FlagFact
+from eaglecfg.record import record
+from eaglecfg.review.imports.text import Note, Text
+from eaglecfg.review.placing import MODEL
+from eaglecfg.review.render.launch import as_number
+
+_NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+_DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?", re.ASCII)
+MOST_WORDS = 20_000
+
+
+@record
+class Setting:
+    """One flag with its value as plain data. ``unknown`` names what in it is not known, and then ``value`` is
+    only its spelling. ``remark`` is what to say beside it."""
+
+    name: str
+    value: Any
+    unknown: tuple[str, ...] = ()
+    remark: str = ""
+
+
+@record
+class Read:
+    """The settings of a command line in its order, and what is to be told about it."""
+
+    settings: dict[str, Setting]
+    notes: tuple[Note, ...]
+
+
+def read_flags(words: Sequence[Text], facts: EngineFacts | None, line: int = 0) -> Read:
+    """The settings in ``words``. Of a flag that is given twice the last one counts, as for the engine."""
+    reader = _Reader(facts, line)
+    at = 0
+    if words and not words[0].text.startswith("-") and words[0].text:
+        reader.add(Setting(MODEL, words[0].text, words[0].unknown), "the first word")
+        at = 1
+    while at < len(words):
+        at = reader.option(words, at)
+    return Read(reader.settings, tuple(reader.notes))
+
+
+class _Reader:
+    def __init__(self, facts: EngineFacts | None, line: int) -> None:
+        self.facts = facts
+        self.line = line
+        self.settings: dict[str, Setting] = {}
+        self.notes: list[Note] = []
+
+    def tell(self, text: str) -> None:
+        self.notes.append(Note(text, self.line))
+
+    def add(self, setting: Setting, shown: str) -> None:
+        old = self.settings.get(setting.name)
+        if old is not None:
+            self.tell(f"{shown} is given twice: {_shown(setting.value)} counts, not {_shown(old.value)}")
+        self.settings[setting.name] = setting
+
+    def option(self, words: Sequence[Text], at: int) -> int:
+        """Take the option at ``at`` with its values. Returns where the next one begins."""
+        word = words[at]
+        option, equals, inline = word.text.partition("=")
+        if not _is_option(word.text) or len(option.lstrip("-")) == 0:
+            self._stray(word)
+            return at + 1
+        name, told = self._name(option)
+        flag = self.facts.flags.get(name) if self.facts is not None else None
+        if told:
+            self.tell(told)
+        if equals:
+            values: list[Text] = [Text(inline, word.unknown)]
+            end = at + 1
+        else:
+            values, end = _values(words, at + 1, flag)
+        self.add(self._setting(name, flag, values, option), option)
+        return end
+
+    def _stray(self, word: Text) -> None:
+        if word.text in ("${@}", "${*}"):
+            self.tell('the caller\'s own arguments ("$@") are not known here')
+        elif word.unknown:
+            self.notes.append(Note(f"{word.text} is not known here: it may hold flags", self.line, todo=True))
+        else:
+            self.tell(f"the word {word.text!r} belongs to no flag")
+
+    def _name(self, option: str) -> tuple[str, str]:
+        """The flag behind an option, and what is to be told about its spelling."""
+        plain = option.lstrip("-").replace("-", "_")
+        if self.facts is None:
+            return plain, ""
+        name = self.facts.flags.canonical(option)
+        if name not in self.facts.flags:
+            matches = self._abbreviated(plain)
+            if len(matches) == 1:
+                name = matches.pop()
+            elif len(matches) > 1 and len(matches) < 6:
+                return plain, f"{option} is short for {', '.join(sorted(matches))}: the engine refuses it"
+        if name in self.facts.flags and not option.startswith("--"):
+            return name, f"{option} is read as --{plain.replace('_', '-')}, which is how the engine spells it"
+        return name, ""
+
+    def _abbreviated(self, plain: str) -> set[str]:
+        """The flags that the engine's parser takes ``plain`` for the beginning of."""
+        return {name for option, name in self._options.items() if option.startswith(plain)}
+
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        """Every spelling of every option, with underscores, and the flag behind it."""
+        out: dict[str, str] = {}
+        for name, flag in self.facts.flags.items() if self.facts is not None else ():
+            own = flag.option.removeprefix("--").replace("-", "_") or name
+            out |= dict.fromkeys((own, *flag.aliases), name)
+        return out
+
+    def _setting(self, name: str, flag: FlagFact | None, values: list[Text], option: str) -> Setting:
+        unknown = tuple(dict.fromkeys(part for value in values for part in value.unknown))
+        texts = [value.text for value in values]
+        remark = self._not_known(name, option) if flag is None and self.facts is not None else ""
+        kind = flag.type if flag is not None else ""
+        if kind == "bool" and texts:
+            self.tell(f"{option} is a switch that takes no value: the engine stops at {texts[0]!r}")
+        if not texts:
+            if kind not in ("bool", "", "list"):
+                self.tell(f"{option} has no value: the engine stops there")
+            return Setting(name, [] if kind == "list" else True, (), remark)
+        if kind == "list" or len(texts) > 1:
+            return Setting(name, [_by_look(text) for text in texts], unknown, remark)
+        return Setting(name, typed(texts[0], kind), unknown, remark)
+
+    def _not_known(self, name: str, option: str) -> str:
+        assert self.facts is not None
+        self.tell(f"{option} is no flag of {self.facts.name} {self.facts.facts_of}; it is kept under server")
+        return f"no flag of {self.facts.name} {self.facts.facts_of}"
+
+
+def _values(words: Sequence[Text], at: int, flag: FlagFact | None) -> tuple[list[Text], int]:
+    """The values behind an option, and where the next option begins."""
+    most = MOST_WORDS if flag is None or flag.type == "list" else 1
+    end = at
+    while end < len(words) and end - at < most and not _is_option(words[end].text):
+        if words[end].text in ("${@}", "${*}"):
+            break
+        end += 1
+    return list(words[at:end]), end
+
+
+def _is_option(text: str) -> bool:
+    return (
+        text.startswith("-")
+        and len(text) > 1
+        and not _NEGATIVE.fullmatch(text)
+        and " " not in text.split("=")[0]
+    )
+
+
+def typed(text: str, kind: str) -> Any:
+    """``text`` as the plain data that gives the same text again, by the flag's type."""
+    if kind in ("int", "float"):
+        return as_number(text, kind)
+    if kind == "str":
+        return text
+    if kind == "json" and len(text) < 20_000:
+        try:
+            value = json.loads(text)
+            if isinstance(value, dict | list) and json.dumps(value) == text:
+                return value
+        except (ValueError, RecursionError):
+            pass
+        return text
+    return _by_look(text)
+
+
+def _by_look(text: str) -> Any:
+    """A number where ``text`` is the one spelling of it, else the text."""
+    if _WHOLE.fullmatch(text) and text != "-0":
+        return int(text)
+    if _DECIMAL.fullmatch(text) and repr(float(text)) == text:
+        return float(text)
+    return text
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

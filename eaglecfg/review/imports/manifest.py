@@ -1,0 +1,99 @@
+"""Server launches in the containers of Kubernetes manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eaglecfg.record import replace
+from eaglecfg.review.imports.calls import Call, calls_of_command
+from eaglecfg.review.imports.interpolation import kubernetes
+from eaglecfg.review.imports.shell_script import Command
+from eaglecfg.review.imports.text import Note, Text, not_known
+from eaglecfg.review.imports.yaml_source import Part
+from eaglecfg.source.span import KeyPath
+
+DEEPEST = 14
+"""Levels between an object and its containers: a CronJob in a List has nine."""
+
+_TAKEN = frozenset(("name", "image", "command", "args", "env"))
+
+
+def calls_of_manifest(part: Part) -> Iterator[Call]:
+    """The launches in all containers of the objects in ``part``."""
+    for path, owner in _containers(part, (), "", 0):
+        yield from _container(part, path, owner)
+
+
+def _containers(part: Part, path: KeyPath, owner: str, depth: int) -> Iterator[tuple[KeyPath, str]]:
+    """(path of a container, name of the object that it belongs to)."""
+    value = part.value(path)
+    if depth > DEEPEST:
+        return
+    if isinstance(value, dict):
+        if isinstance(value.get("kind"), str):
+            owner = part.text((*path, "metadata", "name")) or owner
+        for key, item in value.items():
+            if key == "containers" and isinstance(item, list):
+                for index in range(len(item)):
+                    yield (*path, key, index), owner
+            elif isinstance(item, dict | list) and key != "initContainers":
+                yield from _containers(part, (*path, key), owner, depth + 1)
+    elif isinstance(value, list):
+        for index in range(len(value)):
+            yield from _containers(part, (*path, index), owner, depth + 1)
+
+
+def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
+    if not isinstance(part.value(at), dict):
+        return
+    told: list[Note] = []
+    environment = _environment(part, (*at, "env"), told)
+    known = {**_of_the_group(part), **environment}
+    words = []
+    for key in ("command", "args"):
+        items = part.value((*at, key))
+        for index in range(len(items)) if isinstance(items, list) else ():
+            words.append(kubernetes(part.text((*at, key, index)), known))
+    if not words:
+        return
+    for key in part.value(at):
+        if key == "envFrom":
+            told.append(Note("envFrom is not read: its variables are not known", part.at((*at, key))))
+        elif key not in _TAKEN:
+            told.append(Note(f"left out: {key} of the container", part.at((*at, key))))
+    command = Command(tuple(words), environment, part.at((*at, "command")))
+    for call in calls_of_command(command):
+        yield replace(
+            call,
+            name=call.name or owner or part.text((*at, "name")),
+            image=call.image or part.text((*at, "image")),
+            contained=True,
+            notes=(*told, *call.notes),
+        )
+
+
+def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]:
+    out: dict[str, Text] = {}
+    items = part.value(path)
+    for index in range(len(items)) if isinstance(items, list) else ():
+        name = part.text((*path, index, "name"))
+        given = part.value((*path, index, "valueFrom"))
+        if not name:
+            continue
+        if isinstance(given, dict):
+            out[name] = not_known(name)
+            if "secretKeyRef" not in given:
+                source = next(iter(given), "valueFrom")
+                told.append(Note(f"{name} comes from a {source}", part.at((*path, index))))
+        else:
+            out[name] = kubernetes(part.text((*path, index, "value")), out)
+    return out
+
+
+def _of_the_group(part: Part) -> dict[str, Text]:
+    """What a LeaderWorkerSet puts into the environment of its pods and the manifest tells."""
+    size = part.text(("spec", "leaderWorkerTemplate", "size"))
+    if part.value(("kind",)) != "LeaderWorkerSet":
+        return {}
+    names = ("LWS_LEADER_ADDRESS", "LWS_WORKER_INDEX")
+    return {"LWS_GROUP_SIZE": Text(size or "1"), **{name: not_known(name) for name in names}}

@@ -1,0 +1,78 @@
+"""What an import reads: a command, a script, a compose file, a manifest, a Dockerfile, an env file."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from eaglecfg.errors import UsageError
+from eaglecfg.record import record
+from eaglecfg.review.imports.calls import Call, calls_of_script, other_engine
+from eaglecfg.review.imports.compose import calls_of_compose
+from eaglecfg.review.imports.dockerfile import calls_of_dockerfile
+from eaglecfg.review.imports.env_file import calls_of_env_file
+from eaglecfg.review.imports.manifest import calls_of_manifest
+from eaglecfg.review.imports.text import Note
+from eaglecfg.review.imports.yaml_source import read_parts
+from eaglecfg.review.render.env_file import COMMAND
+
+Kind = Literal["command", "env file", "compose file", "manifest", "Dockerfile", "server info"]
+
+_YAML = re.compile(r"^(?:services|apiVersion|kind|items)[ \t]*:", re.MULTILINE)
+_JSON = re.compile(r"\s*\{")
+_DOCKERFILE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n|\s*ARG[ \t][^\n]*\n)*\s*FROM[ \t]+\S", re.IGNORECASE)
+
+
+@record
+class Found:
+    """The launches of a text, and what is to be told about the whole of it."""
+
+    calls: tuple[Call, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def kind_of(text: str) -> Kind:
+    """What the text is, by how it is written."""
+    if _JSON.match(text) and not re.search(r'"(?:kind|services|apiVersion)"\s*:', text):
+        return "server info"
+    if _DOCKERFILE.match(text):
+        return "Dockerfile"
+    if _YAML.search(text) or _JSON.match(text):
+        return "compose file" if re.search(r'^"?\s*"?services"?[ \t]*:', text, re.MULTILINE) else "manifest"
+    if re.search(rf"^{re.escape(COMMAND)}[ \t]*$", text, re.MULTILINE):
+        return "env file"
+    return "command"
+
+
+def find_calls(text: str, shown: str) -> Found:
+    """The server launches in ``text``, which ``shown`` names in messages.
+
+    Raises UsageError where it does not parse or launches no server.
+    """
+    kind = kind_of(text)
+    calls: list[Call] = []
+    notes: list[Note] = []
+    try:
+        if kind in ("compose file", "manifest"):
+            for part in read_parts(text, shown):
+                calls += calls_of_compose(part) if "services" in part.data else calls_of_manifest(part)
+        elif kind == "Dockerfile":
+            calls += calls_of_dockerfile(text)
+        elif kind == "env file":
+            calls += calls_of_env_file(text)
+        else:
+            calls, notes = calls_of_script(text)
+    except RecursionError:
+        raise UsageError(f"{shown}: it nests deeper than can be followed") from None
+    if not calls:
+        raise UsageError(_nothing(text, shown, kind))
+    return Found(tuple(calls), tuple(notes))
+
+
+def _nothing(text: str, shown: str, kind: Kind) -> str:
+    other = other_engine(text)
+    if other:
+        return f"{shown}: this launches {other}; only SGLang servers can be imported"
+    what = "this command" if kind == "command" and "\n" not in text.strip() else f"this {kind}"
+    wanted = "python3 -m sglang.launch_server or sglang serve"
+    return f"{shown}: {what} is expected to launch a server with {wanted}, and does not"

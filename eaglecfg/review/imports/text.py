@@ -1,0 +1,45 @@
+"""Text of a launch of which parts may not be known."""
+
+from __future__ import annotations
+
+from eaglecfg.record import record
+
+
+@record
+class Text:
+    """``text`` as far as it is known; what is not stands in it as ``${NAME}`` or as it is spelled.
+
+    ``unknown`` names those parts. Text with unknown parts is shown, never used for a value.
+    """
+
+    text: str
+    unknown: tuple[str, ...] = ()
+
+    def __add__(self, other: Text) -> Text:
+        unknown = tuple(dict.fromkeys((*self.unknown, *other.unknown))) if other.unknown else self.unknown
+        return Text(self.text + other.text, unknown)
+
+
+EMPTY = Text("")
+
+
+def not_known(name: str) -> Text:
+    """The value of a variable that nothing tells."""
+    return Text(f"${{{name}}}", (name,))
+
+
+def spelled(text: str) -> Text:
+    """Something that only running it could tell, as it is spelled."""
+    return Text(text, (text if len(text) <= 60 else f"{text[:57]}...",))
+
+
+@record
+class Note:
+    """Something to tell. ``todo``: the file needs an edit there; else it was read so, or left out.
+
+    ``line`` counts from 1, 0 where no line is meant.
+    """
+
+    text: str
+    line: int = 0
+    todo: bool = False
