@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.deployment import Deployment
+from eaglecfg.schema.loaded import LoadedConfig
 from eaglecfg.tune.arm import apply, spelled
 from eaglecfg.tune.space import Condition, Dimension, Space
 
@@ -88,6 +90,17 @@ def inert_keys(space: Space) -> dict[str, str]:
         if dimension.size > 1 and (talks or (path[0] == "server" and path[-1] in COMMUNICATION)):
             out[dimension.key] = "one rank has nobody to talk to: parallel.tp_size is 1"
     return out
+
+
+def decided_by(words: Iterable[str], config: LoadedConfig) -> bool:
+    """Whether ``words`` of a command hold a flag that may decide who carries an all-reduce."""
+    engine = config.engine
+    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    for word in words:
+        name = word.partition("=")[0].lstrip("-").replace("-", "_")
+        if word.startswith("--") and (facts.flags.canonical(name) if facts is not None else name) in DECIDES:
+            return True
+    return False
 
 
 def _ranks(deployment: Deployment) -> int:

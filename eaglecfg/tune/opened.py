@@ -26,7 +26,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, Verdict, make_design
-from eaglecfg.tune.inert import Asleep, Inert, find_inert
+from eaglecfg.tune.inert import Asleep, Inert, decided_by, find_inert
 from eaglecfg.tune.limits import read_limits
 from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
@@ -232,12 +232,13 @@ def _validator(config: LoadedConfig, deployment: LoadedDeployment) -> Verdict:
 
 
 def _asleep(config: LoadedConfig, deployment: LoadedDeployment, study: StudyFile) -> Asleep:
-    """Whether NCCL's settings can act on decode or verify of an arm. Flags that the study hands over behind
-    the deployment's back may wake it: then it is never called asleep."""
+    """Whether NCCL's settings can act on decode or verify of an arm. Where the study hands the server a flag
+    behind the deployment's back that may wake it, it is never called asleep."""
     checkpoints = Checkpoints()
+    woken = decided_by((*study.launch.prefix, *study.launch.flags), config)
 
     def asleep(model: Deployment) -> str:
-        if study.launch.flags:
+        if woken:
             return ""
         from eaglecfg.rules.nccl.paths import asleep_because
 
