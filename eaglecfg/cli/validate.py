@@ -38,6 +38,10 @@ from eaglecfg.source.document import Document
 @click.option(
     "--engine-python", metavar="PYTHON", help="The Python that has it, with --with-engine; default: ours."
 )
+@click.option(
+    "--baseline", metavar="FILE", help="Count only findings that this file does not list as old ones."
+)
+@click.option("--write-baseline", metavar="FILE", help="List all findings in this file as old ones.")
 @report_options
 @traceback_option
 def command(
@@ -53,6 +57,8 @@ def command(
     engine_version: str | None,
     with_engine: bool,
     engine_python: str | None,
+    baseline: str | None,
+    write_baseline: str | None,
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
@@ -78,6 +84,8 @@ def command(
     if engine_version is not None:
         if with_engine:
             raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
+        if baseline or write_baseline:
+            raise UsageError("a baseline is of one engine version; leave --engine-version out")
         outputs.only(COMPARED, "--engine-version puts several versions side by side")
         from eaglecfg.cli.versions import compare
 
@@ -89,7 +97,13 @@ def command(
         ask = asker(engine_python)
     checkpoints = Checkpoints(deep, options["hub"])
     report = validate(documents, ask=ask, checkpoints=checkpoints, **options)
-    outputs.keep_off([Path(each.folder) for each in checkpoints.read])
+    folders = [Path(each.folder) for each in checkpoints.read]
+    outputs.keep_off(folders)
+    if baseline is not None or write_baseline is not None:
+        from eaglecfg.cli.baselines import with_baselines
+
+        inputs = [*_files(documents), *folders]
+        report = with_baselines(report, baseline, write_baseline, chosen(wanted, unwanted), inputs, outputs)
     outputs.write(report)
     return report.exit_code(outputs.shown.fail_on)
 

@@ -1,0 +1,55 @@
+"""``validate --baseline`` and ``--write-baseline``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from eaglecfg.cli.files import check_writable, refuse_inputs, write_whole
+from eaglecfg.cli.report_output import Outputs
+from eaglecfg.errors import UsageError
+from eaglecfg.rules.baseline import baseline_text, is_baseline, read_baseline, with_baseline
+from eaglecfg.rules.model import Rule
+from eaglecfg.rules.outcome import Report
+
+
+def with_baselines(
+    report: Report,
+    use: str | None,
+    write: str | None,
+    rules: Collection[Rule],
+    inputs: Collection[Path],
+    outputs: Outputs,
+) -> Report:
+    """``report`` without the findings that the baseline ``use`` lists, or that were written to ``write``.
+
+    ``rules`` are those that ran. Raises UsageError where a file cannot be read or must not be written.
+    """
+    if use is not None:
+        outputs.keep_off([Path(use)])
+    if write is None:
+        return with_baseline(report, read_baseline(use), rules) if use is not None else report
+    if use is not None and os.path.realpath(use) != os.path.realpath(write):
+        read_baseline(use)  # a misspelled name must not pass unseen
+    _refuse(write, inputs)
+    outputs.keep_off([Path(write)])
+    code = report.exit_code()
+    if code in (2, 4):
+        reason = "a file could not be taken apart" if code == 2 else "a check crashed"
+        click.echo(f"eaglecfg: {write} was not written: {reason}", err=True)
+        return report
+    write_whole(Path(write), baseline_text(report, Path(os.path.realpath(write)).parent).encode())
+    if not outputs.shown.quiet:
+        click.echo(f"wrote {write}", err=True)
+    return with_baseline(report, read_baseline(write), rules)
+
+
+def _refuse(name: str, inputs: Collection[Path]) -> None:
+    check_writable(name)
+    refuse_inputs([name], inputs)
+    path = Path(name)
+    if path.exists() and not is_baseline(path):
+        raise UsageError(f"{name} is no baseline, and only one is written over; name another file")
