@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 
-sys.path[:] = [entry for entry in sys.path if entry]  # ``-c`` puts the current folder first
+if __name__ == "__main__":
+    sys.path[:] = [entry for entry in sys.path if entry]  # ``-c`` puts the current folder first
 
 import ctypes  # noqa: E402
 import glob  # noqa: E402

@@ -230,7 +230,7 @@ def _block(block: Block | None) -> Iterator[Line]:
 
 
 def block_lines(block: Block) -> list[str]:
-    """The block as YAML, not indented. Texts stand in quotes: YAML takes some for numbers."""
+    """The block as YAML. Texts stand in quotes, since YAML takes some of them for numbers."""
     rows = ["hardware:"]
     for name in Block.__annotations__:
         value = getattr(block, name)
