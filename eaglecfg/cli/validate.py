@@ -12,7 +12,7 @@ from eaglecfg.cli.report_output import COMPARED, Outputs, report_options
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.registry import chosen
-from eaglecfg.rules.runner import Options, validate
+from eaglecfg.rules.runner import Ask, Options, validate
 from eaglecfg.source.document import Document
 
 
@@ -79,8 +79,6 @@ def command(
         "deep": deep,
         "hub": hub_settings(online=online),
     }
-    if engine_python is not None and not with_engine:
-        raise UsageError("--engine-python names the engine that --with-engine asks; give both")
     if engine_version is not None:
         if with_engine:
             raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
@@ -90,13 +88,9 @@ def command(
         from eaglecfg.cli.versions import compare
 
         return compare(documents, engine_version, options, outputs)
-    ask = None
-    if with_engine:
-        from eaglecfg.cli.with_engine import asker
-
-        ask = asker(engine_python)
     checkpoints = Checkpoints(deep, options["hub"])
-    report = validate(documents, ask=ask, checkpoints=checkpoints, **options)
+    asked = _asker(with_engine, engine_python)
+    report = validate(documents, ask=asked, checkpoints=checkpoints, **options)
     folders = [Path(each.folder) for each in checkpoints.read]
     outputs.keep_off(folders)
     if baseline is not None or write_baseline is not None:
@@ -106,6 +100,16 @@ def command(
         report = with_baselines(report, baseline, write_baseline, chosen(wanted, unwanted), inputs, outputs)
     outputs.write(report)
     return report.exit_code(outputs.shown.fail_on)
+
+
+def _asker(with_engine: bool, python: str | None) -> Ask | None:
+    if not with_engine:
+        if python is not None:
+            raise UsageError("--engine-python names the engine that --with-engine asks; give both")
+        return None
+    from eaglecfg.cli.with_engine import asker
+
+    return asker(python)
 
 
 def _files(documents: Sequence[Document]) -> list[Path]:

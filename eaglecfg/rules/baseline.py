@@ -159,9 +159,9 @@ def _entries(name: str, raw: bytes) -> list[Stale]:
 
 def _entry(name: str, number: int, each: Any) -> Stale:
     given = each if isinstance(each, dict) else {}
-    texts = {key: given.get(key) for key in _TEXTS}
+    texts = {key: text for key in _TEXTS if isinstance(text := given.get(key), str)}
     deployment = given.get("deployment")
-    if not all(isinstance(text, str) for text in texts.values()) or not isinstance(deployment, str | None):
+    if len(texts) < len(_TEXTS) or not isinstance(deployment, str | None):
         keys = ", ".join(_TEXTS)
         raise UsageError(f"{name}: findings[{number}] is expected to have the texts {keys}; write it anew")
     return Stale(**texts, deployment=deployment)
