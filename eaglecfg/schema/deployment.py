@@ -165,7 +165,7 @@ class Deployment(StrictModel):
         description="NCCL variables that eaglecfg does not know and shall hand on without a check.",
     )
     hardware: Hardware | None = Field(default=None, description="The machine that will serve.")
-    expected_accept_length: float | None = Field(
+    expected_accept_length: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="Accept length that this deployment reached when it was measured; `validate --live` "
         "compares a running server with it.",

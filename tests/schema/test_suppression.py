@@ -102,11 +102,13 @@ def test_a_slip_leaves_the_deployments_standing() -> None:
     assert [each.name for each in loaded.deployments] == ["chat"]
 
 
-def test_an_accept_length_is_a_number() -> None:
+def test_an_accept_length_is_a_number_above_0() -> None:
     text = f"{HEAD}  chat: {{target: {{checkpoint: t}}, expected_accept_length: NUMBER}}\n"
     loaded = config(text.replace("NUMBER", "3"))
     assert loaded.problems == ()
     assert loaded.deployments[0].model.expected_accept_length == 3.0
-    [problem] = config(text.replace("NUMBER", "'2.9'")).problems
-    assert "expected_accept_length takes a number" in problem.message
+    for wrong in ("'2.9'", "0", "-1", ".nan", "true", "[3]"):
+        [problem] = config(text.replace("NUMBER", wrong)).problems
+        assert "expected_accept_length takes a number" in problem.message
+        assert wrong == ".nan" or errors("eaglecfg.schema.json", text.replace("NUMBER", wrong))
     assert Deployment.model_validate({"target": {"checkpoint": "t"}}).expected_accept_length is None
