@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
+from eaglecfg.cli.live import live_options, looker
 from eaglecfg.cli.output import hub_settings, read_files, split_names, traceback_option
 from eaglecfg.cli.report_output import COMPARED, Outputs, report_options
 from eaglecfg.errors import UsageError
@@ -42,10 +44,12 @@ from eaglecfg.source.document import Document
     "--baseline", metavar="FILE", help="Count only findings that this file does not list as old ones."
 )
 @click.option("--write-baseline", metavar="FILE", help="List all findings in this file as old ones.")
+@live_options
 @report_options
 @traceback_option
 def command(
     outputs: Outputs,
+    live: dict[str, Any] | None,
     files: tuple[str, ...],
     deployment: tuple[str, ...],
     select: tuple[str, ...],
@@ -63,7 +67,7 @@ def command(
     """Check config and study files against the checkpoints and the engine they name.
 
     Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU, loads no weights. Hub ids are
-    looked for in the local hub cache; nothing is asked of the network without --online.
+    looked for in the local hub cache; nothing is asked of the network without --online or --live.
     """
     wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
     required = split_names(require, "--require")
@@ -84,13 +88,16 @@ def command(
             raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
         if baseline or write_baseline:
             raise UsageError("a baseline is of one engine version; leave --engine-version out")
+        if live is not None:
+            raise UsageError("--live compares one server with the version named; leave --engine-version out")
         outputs.only(COMPARED, "--engine-version puts several versions side by side")
         from eaglecfg.cli.versions import compare
 
         return compare(documents, engine_version, options, outputs)
     checkpoints = Checkpoints(deep, options["hub"])
     asked = _asker(with_engine, engine_python)
-    report = validate(documents, ask=asked, checkpoints=checkpoints, **options)
+    look = looker(live, documents, deployment) if live is not None else None
+    report = validate(documents, ask=asked, look=look, checkpoints=checkpoints, **options)
     folders = [Path(each.folder) for each in checkpoints.read]
     outputs.keep_off(folders)
     if baseline is not None or write_baseline is not None:
