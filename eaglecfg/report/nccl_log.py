@@ -164,7 +164,7 @@ def _communicators(log: NcclLog) -> Iterator[Line]:
         texts += sorted(set(kinds.get(group.id, ())))
         yield line("  ", Part(_short_id(group.id), "place"), "  " + visible(", ".join(filter(None, texts))))
     if "" in kinds:
-        yield line(f"  transports of others: {', '.join(sorted(set(kinds[''])))}")
+        yield line(f"  transports of others: {visible(', '.join(sorted(set(kinds['']))))}")
 
 
 def _where(group: Communicator) -> str:
@@ -280,6 +280,11 @@ def _notes(log: NcclLog) -> list[str]:
         notes.append(
             "NCCL names a choice on rank 0, when the call is put in a queue: calls of a captured graph once, "
             "however often it is replayed"
+        )
+    if any(one.what == "calls" for one in log.disagreements):
+        notes.append(
+            "where some ranks called a collective more often than others, they wait for ever, or the log of "
+            "the others ends earlier"
         )
     if log.cut:
         words = "line that was cut is" if log.cut == 1 else "lines that were cut are"

@@ -9,6 +9,7 @@ from eaglecfg.nccl.log.facts import algorithms, data_type, forms, log_facts, pro
 from eaglecfg.nccl.log.lines import Message, mentions, messages, plain_text
 from eaglecfg.nccl.log.model import Channels, Enabled
 from eaglecfg.nccl.log.state import (
+    MOST_KINDS,
     MOST_PROCESSES,
     MOST_VALUES,
     MOST_WARNINGS,
@@ -38,6 +39,8 @@ _PRINTED_BY: Mapping[str, str] = {
 }
 _GATHERS = frozenset(("AllGather", "ReduceScatter"))
 _MOST_RECENT = 4096
+_MOST_BYTES = 1 << 62
+"""No message is longer: such a number is what two lines in one another made."""
 _MATRIX_PATIENCE = 200
 """Lines after the matrix's own in which its rows are looked for: other processes write in between."""
 
@@ -268,6 +271,9 @@ def _known(comm: Comm | None) -> str | None:
 
 def _call(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     function, count, pointer = found["function"], int(found["count"]), found["comm"]
+    if count > _MOST_BYTES:
+        state.cut += 1
+        return
     comm = process.by_pointer.get(pointer)
     known = data_type(found["datatype"])
     if known is not None:
@@ -288,6 +294,9 @@ def _chosen(process: ProcessState, tid: int, function: str, size: int) -> str | 
 
 def _choice(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     function, size = found["function"] or "", int(found["bytes"])
+    if size > _MOST_BYTES:
+        state.cut += 1
+        return
     algorithm, protocol = found["algorithm"], found["protocol"]
     span = (int(found["low"]), int(found["high"])) if found["low"] else None
     cluster = int(found["cluster"]) if found["cluster"] else None
@@ -308,6 +317,9 @@ def _choice(state: State, process: ProcessState, tid: int, found: _Found) -> Non
 
 def _symmetric(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     function, size, threads = found["function"], int(found["bytes"]), int(found["threads"])
+    if size > _MOST_BYTES:
+        state.cut += 1
+        return
     span = (0, max(int(found["channels"]) - 1, 0))
     ident = _chosen(process, tid, function, size)
     state.choices.add(
@@ -317,6 +329,9 @@ def _symmetric(state: State, process: ProcessState, tid: int, found: _Found) -> 
 
 def _copy(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     function, size = found["function"], int(found["bytes"])
+    if size > _MOST_BYTES:
+        state.cut += 1
+        return
     engine = f"{found['engine']} ({found['how']})"
     ident = _chosen(process, tid, function, size)
     state.choices.add((ident, function, size, "", "", None, None, "", None, engine), process.number)
@@ -364,8 +379,9 @@ def _costs(state: State, process: ProcessState, tid: int, found: _Found) -> None
     for (algorithm, protocol), cell in zip(process.columns, cells, strict=False):
         latency, _, bandwidth = cell.partition("/")
         key = (ident, found["function"], algorithm, protocol)
-        if key in state.costs or len(state.costs) < 20_000:
-            state.costs[key] = (float(latency), float(bandwidth))
+        numbers = (float(latency), float(bandwidth))
+        if max(numbers) < 1e15 and (key in state.costs or len(state.costs) < MOST_KINDS):
+            state.costs[key] = numbers
 
 
 def _matrix(state: State, process: ProcessState, tid: int, found: _Found) -> None:

@@ -44,5 +44,5 @@ def spelled(choice: Choice) -> str:
     """``Ring LL, 4 channels``."""
     if choice.channels is None:
         return choice.shown
-    count = choice.channels[1] - choice.channels[0] + 1
+    count = max(choice.channels[1] - choice.channels[0] + 1, 0)
     return f"{choice.shown}, {count} channel{'' if count == 1 else 's'}"

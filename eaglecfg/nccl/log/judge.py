@@ -15,7 +15,7 @@ from eaglecfg.nccl.parse import Parsed, parse
 
 Status = Literal["acted", "taken", "contradicted", "misread", "overridden", "not taken", "cannot tell"]
 """``acted``: NCCL took it, and what ran shows it. ``taken``: NCCL took it, nothing that ran shows it.
-``contradicted``: NCCL took it, and what ran shows the opposite. ``misread``: NCCL made something else of the
+``contradicted``: what ran shows the opposite. ``misread``: NCCL made something else of the
 text. ``overridden``: NCCL got another value. ``not taken``: NCCL never read it, or refused it."""
 
 FAILED: frozenset[Status] = frozenset(("contradicted", "misread", "overridden", "not taken"))
@@ -165,6 +165,8 @@ def _untold(
         if holds:
             return "acted", why, ()
         return "cannot tell", f"NCCL writes no line when it reads it; {why}", needs
+    if fact.name not in log_facts()["shown_by"] and not parsed.problems and not (log.choices or log.calls):
+        return "cannot tell", "NCCL reads it later than this log shows: no collective is in it", ("TUNING",)
     return "not taken", _never(fact, parsed, asked), ()
 
 

@@ -9,6 +9,8 @@ from typing import BinaryIO, NamedTuple
 
 LONGEST = 1 << 16
 """Bytes of a line that are looked at. NCCL's own longest is 1 KiB and a table of 2 KiB."""
+LONGEST_TEXT = 4096
+"""Characters of one message; NCCL cuts its own at 1 KiB."""
 HEAD_ROOM = 400
 """How far before ``NCCL INFO`` its head may begin; bounds the search in lines that are none of NCCL's."""
 
@@ -65,9 +67,9 @@ def messages(text: str) -> Iterator[Message]:
     ended = 0
     for mark in _MARK.finditer(text):
         head = _HEAD.search(text[max(ended, mark.start() - HEAD_ROOM) : mark.start()])
+        ended = mark.end()
         if head is not None:
             heads.append((head, mark))
-            ended = mark.end()
     for index, (head, mark) in enumerate(heads):
         end = len(text)
         if index + 1 < len(heads):
@@ -80,7 +82,7 @@ def messages(text: str) -> Iterator[Message]:
             int(head["device"] or -1),
             mark[1],
             head["where"] or "",
-            text[mark.end() : end].rstrip(),
+            text[mark.end() : min(end, mark.end() + LONGEST_TEXT)].rstrip(),
         )
 
 
