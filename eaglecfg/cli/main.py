@@ -20,6 +20,7 @@ COMMANDS = {
     "tune": "Search settings with timed server launches.",
     "render": "Print the exact launch of a deployment: shell, env file, compose, Kubernetes.",
     "import": "Make an eaglecfg.yaml of a launch that exists: a command, script, manifest, running server.",
+    "fix": "Write the fixes that a machine can make into config and study files.",
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",
     "rules": "List the rules.",
     "schema": "Print the JSON Schemas of the files that eaglecfg reads.",

@@ -28,6 +28,9 @@ def _edit(editor: Editor, fix: Fix) -> Edit:
             return editor.remove(fix.path)
         case "add":
             return editor.add(fix.path, fix.text)
+        case "cut":
+            assert fix.span is not None
+            return editor.cut(fix.span)
 
 
 def _means_text(document: Document, fix: Fix) -> bool:

@@ -73,17 +73,19 @@ class Fix:
     """A change that a machine can apply at ``path`` (in document terms).
 
     ``set`` writes ``text`` as the source text of the value, ``rename`` as the key; ``remove`` takes the key
-    and its value out; ``add`` makes a key of that path with the value ``text``. A ``safe`` one keeps what
-    runs as it is, or makes the file say what the checkpoint and the engine do; the others are a guess at what
-    was meant. ``also`` are changes that belong to it: all are made, or none.
+    and its value, or an item of a list, out; ``add`` makes a key of that path with the value ``text``;
+    ``cut`` takes the comment at ``span`` out. A ``safe`` one keeps what runs as it is, or makes the file say
+    what the checkpoint and the engine do; the others are a guess at what was meant. ``also`` are changes that
+    belong to it: all are made, or none.
     """
 
     title: str
     path: KeyPath
     text: str = ""
     safe: bool = True
-    kind: Literal["set", "rename", "remove", "add"] = "set"
+    kind: Literal["set", "rename", "remove", "add", "cut"] = "set"
     also: tuple[Fix, ...] = ()
+    span: Span | None = None
 
 
 @record

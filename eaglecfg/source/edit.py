@@ -83,29 +83,36 @@ class Editor:
         return Edit(start, end, self._spelled(name, old if old[:1] in ('"', "'") else ""))
 
     def remove(self, path: KeyPath) -> Edit:
-        """Take the key at ``path`` out, and the block that it was alone in."""
-        key, parent = self._key(path), self._place(path[:-1])
+        """Take a key and its value, or an item of a list, out; with the block that it was alone in."""
+        self._place(path)
         siblings = self._siblings(path)
-        if len(siblings) == 1 and len(path) > 3 and parent.key is not None:
+        if len(siblings) == 1 and (len(path) > 3 or isinstance(path[-1], int)):
             return self.remove(path[:-1])
         if len(siblings) == 1:
             raise EditRefused("it is the only key there")
-        value = self._place(path).value
-        start, end = self.offset(key.start), self.offset(value.end)
-        if self.document.text[self.offset((parent.origin or parent.value).start)] == "{":
+        start, end = self._extent(path)
+        parent = self._place(path[:-1])
+        if self.document.text[self.offset((parent.origin or parent.value).start)] in "{[":
             return self._remove_from_flow(path, siblings, start, end)
-        line = self._starts[key.start.line - 1]
-        if self.document.text[line:start].strip():
-            raise EditRefused("something else stands in front of the key on its line")
+        line = self.document.text.rfind("\n", 0, start) + 1
+        before = self.document.text[line:start].strip()
+        if before != ("-" if isinstance(path[-1], int) else ""):
+            raise EditRefused("something else stands in front of it on its line")
         last = self.line_end(end)
         rest = self.document.text[end:last].strip()
         if rest and not rest.startswith("#"):
-            raise EditRefused("something else stands behind the value on its line")
-        if last < len(self.document.text):
-            return Edit(line, last + (2 if self.document.text.startswith("\r\n", last) else 1), "")
-        # Without a line break at the end the one in front goes.
-        before = line - (2 if self.document.text.endswith("\r\n", 0, line) else 1)
-        return Edit(max(0, before), last, "")
+            raise EditRefused("something else stands behind it on its line")
+        return self._lines(line, last)
+
+    def cut(self, span: Span) -> Edit:
+        """Take a comment out, and its line where nothing else stands there."""
+        start, end = self.offset(span.start), self.offset(span.end)
+        line, last = self.document.text.rfind("\n", 0, start) + 1, self.line_end(end)
+        if not (self.document.text[line:start] + self.document.text[end:last]).strip():
+            return self._lines(line, last)
+        while start > line and self.document.text[start - 1] in " \t":
+            start -= 1
+        return Edit(start, end, "")
 
     def add(self, path: KeyPath, text: str) -> Edit:
         """Make a key of ``path`` with the value ``text``, in the nearest block that stands in the file."""
@@ -149,24 +156,38 @@ class Editor:
         found = len(text) if found < 0 else found
         return found - 1 if found > offset and text[found - 1] == "\r" else found
 
-    def _remove_from_flow(self, path: KeyPath, siblings: list[str], start: int, end: int) -> Edit:
-        index = siblings.index(str(path[-1]))
+    def _lines(self, start: int, end: int) -> Edit:
+        """Take whole lines out, from the start of the first to the end of the last one's text."""
+        text = self.document.text
+        if end < len(text):
+            return Edit(start, end + (2 if text.startswith("\r\n", end) else 1), "")
+        # Without a line break at the end the one in front goes.
+        before = start - (2 if text.endswith("\r\n", 0, start) else 1)
+        return Edit(max(0, before), end, "")
+
+    def _extent(self, path: KeyPath) -> tuple[int, int]:
+        """From the key, or the item, to the end of its value."""
+        place = self._place(path)
+        start = place.key.start if place.key is not None else place.value.start
+        return self.offset(start), self.offset(place.value.end)
+
+    def _remove_from_flow(self, path: KeyPath, siblings: list[str | int], start: int, end: int) -> Edit:
+        index = siblings.index(path[-1])
         if index:
-            before = self._place((*path[:-1], siblings[index - 1]))
-            start = self.offset(before.value.end)
+            start = self._extent((*path[:-1], siblings[index - 1]))[1]
         else:
-            after = self._key((*path[:-1], siblings[1]))
-            end = self.offset(after.start)
+            end = self._extent((*path[:-1], siblings[1]))[0]
         if "#" in self.document.text[start:end]:
             raise EditRefused("a comment stands between the entries")
         return Edit(start, end, "")
 
-    def _siblings(self, path: KeyPath) -> list[str]:
-        """The keys beside ``path`` in the order of the text."""
+    def _siblings(self, path: KeyPath) -> list[str | int]:
+        """The keys, or the items, beside ``path`` in the order of the text."""
         holder = self._value(path[:-1])
-        if not isinstance(holder, dict):
+        if not isinstance(holder, dict | list):
             raise EditRefused(f"{show_path(path[:-1])} is no mapping")
-        return sorted(holder, key=lambda name: self._key((*path[:-1], name)).start)
+        names: list[str | int] = [*(holder if isinstance(holder, dict) else range(len(holder)))]
+        return sorted(names, key=lambda name: self._extent((*path[:-1], name)))
 
     def _value(self, path: KeyPath) -> Any:
         found = self.document.data

@@ -1,0 +1,117 @@
+"""What a fix has to come to: the data of the file with exactly that change. Checked before text is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from copy import deepcopy
+from typing import Any
+
+from eaglecfg.rules.model import Fix
+from eaglecfg.source.document import Document
+from eaglecfg.source.read import parse_document
+from eaglecfg.source.span import KeyPath, Place, Span
+
+
+def same_text(document: Document, path: KeyPath) -> tuple[KeyPath, ...]:
+    """Every path whose value is the text at ``path``: itself, and the others through anchor and alias."""
+    place = document.places.get(path)
+    if place is None or not place.shared:
+        return (path,)
+    text = _text_of(place)
+    return tuple(
+        other for other, found in document.places.items() if found.shared and _text_of(found) == text
+    )
+
+
+def comes_to(before: Document, after: Document, fix: Fix) -> bool:
+    """Whether ``after`` holds what ``before`` held with ``fix`` and what belongs to it, and nothing else."""
+    wanted = deepcopy(before.data)
+    written: list[tuple[KeyPath, str]] = []
+    for each in (fix, *fix.also):
+        if each.kind == "cut":
+            continue
+        for path in same_text(before, each.path) if each.kind != "add" else (each.path,):
+            try:
+                _change(wanted, path, each)
+            except (KeyError, IndexError, TypeError):
+                return False
+            if each.kind in ("set", "add"):
+                written.append((path, each.text))
+    if after.data is None or len(after.problems) > len(before.problems):
+        return False
+    if not all(_says(after, path, text) for path, text in written):
+        return False
+    paths = [path for path, _ in written]
+    return _without(wanted, paths) == _without(after.data, paths)
+
+
+def _text_of(place: Place) -> Span:
+    return place.origin or place.value
+
+
+def _change(data: Any, path: KeyPath, fix: Fix) -> None:
+    """Make one change of plain data in place. What a value comes to is looked at apart."""
+    *parents, last = path
+    if fix.kind == "add":
+        for part in parents:
+            if data.get(part) is None:
+                data[part] = {}
+            data = data[part]
+        data[last] = None
+        return
+    holders = [data]
+    for part in parents:
+        holders.append(holders[-1][part])
+    if fix.kind == "set":
+        holders[-1][last]
+    elif fix.kind == "rename":
+        if fix.text in holders[-1]:
+            raise KeyError(fix.text)
+        holders[-1][fix.text] = holders[-1].pop(last)
+    else:
+        _take_out(holders, path)
+
+
+def _take_out(holders: list[Any], path: KeyPath) -> None:
+    """Take ``path`` out, and what it was alone in, as the editor does."""
+    for depth in range(len(path) - 1, -1, -1):
+        holder = holders[depth]
+        if len(holder) > 1:
+            del holder[path[depth]]
+            return
+        if depth <= 2 and not isinstance(path[depth], int):
+            raise KeyError(path)
+
+
+def _says(document: Document, path: KeyPath, text: str) -> bool:
+    """Whether the value at ``path`` is what ``text`` means, as a value or in its spelling."""
+    place = document.places.get(path)
+    if place is None:
+        return False
+    alone = parse_document(f"x: {text}", "", "")
+    meant = alone.places.get(("x",))
+    if meant is not None and meant.text is not None:
+        return place.text in (meant.text, text)
+    return place.text == text or _dumped(_at(document.data, path)) == _dumped(alone.data["x"])
+
+
+def _at(data: Any, path: KeyPath) -> Any:
+    for part in path:
+        data = data[part]
+    return data
+
+
+def _without(data: Any, paths: Collection[KeyPath]) -> str:
+    """``data`` as text, with the values at ``paths`` left out of the comparison."""
+    data = deepcopy(data)
+    for path in paths:
+        try:
+            _at(data, path[:-1])[path[-1]] = None
+        except (KeyError, IndexError, TypeError):
+            return f"without {path}"
+    return _dumped(data)
+
+
+def _dumped(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, default=str)
