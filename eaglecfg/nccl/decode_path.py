@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.resolve import Resolution
 from eaglecfg.nccl.engine_writes import Launch
-from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs
+from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs, row_of
 from eaglecfg.nccl.traffic import Phase, batches, phases, prefill
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One size of one phase. ``layers``: who takes the all-reduces inside layers; ``others``: who takes the
-    rest (the embedding's)."""
+    """One size of one phase. ``layers``: who takes the all-reduces with a layer's norm behind them;
+    ``others``: who takes the rest (the embedding's and the last)."""
 
     phase: Phase
     batch: int
@@ -46,12 +46,18 @@ class DecodePath:
     @property
     def by_weight(self) -> Sequence[Step]:
         """The steps, those of the target first."""
-        return sorted(self.steps, key=lambda step: not step.phase.fuses)
+        return sorted(self.steps, key=lambda step: not step.phase.target)
 
     @property
     def nccl(self) -> bool:
         """Whether NCCL's settings may act on decode or verify."""
         return any(taken.nccl for taken in self.takers)
+
+
+def hands_over(version: str, target: ModelConfig | None) -> bool:
+    """Whether layers of the target's class hand their all-reduces to the norm behind them, for all one knows."""
+    name = target.architecture if target is not None else None
+    return name not in row_of("fusion", version).get("never", ())
 
 
 def decode_path(
@@ -75,8 +81,9 @@ def decode_path(
 
     def step(phase: Phase, batch: int) -> Step:
         size, rows = phase.size(batch), batch * phase.rows
+        hands = phase.target and (automatic or hands_over(launch.version, target))
         inside, outside = (
-            taken(Message(rows, size, phase.dtype, layer=layer)) for layer in (phase.fuses, False)
+            taken(Message(rows, size, phase.dtype, layer=layer, read=automatic)) for layer in (hands, False)
         )
         return Step(phase, batch, size, inside, outside)
 

@@ -55,12 +55,14 @@ class Machine:
 @dataclass(frozen=True, slots=True)
 class Message:
     """One all-reduce: ``rows`` tokens, ``size`` bytes, of a ``dtype`` as torch names it. ``layer``: inside a
-    layer that hands its all-reduce to the norm behind it, where the engine fuses the two."""
+    layer that hands its all-reduce to the norm behind it, where the engine fuses the two. ``read``: that the
+    class does so was read in its code."""
 
     rows: int
     size: int
     dtype: str = "bfloat16"
     layer: bool = True
+    read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +164,17 @@ def _fused(launch: Launch, machine: Machine, message: Message, fusion: bool | No
         return Taken("not_known", "FlashInfer's fusion depends on the GPU", wanted=tuple(missing))
     if fusion is None or not machine.linked(launch.tensor):
         return None
+    sure = message.read or row.get("every_call", False)
+    why = f"fused into the norm behind it, up to {row['most_rows']} tokens"
+    if not message.layer:
+        why = f"where fusion is on, this version hands it every all-reduce, up to {row['most_rows']} tokens"
+    elif not sure:
+        why += "; as asked, as far as the target's class hands its all-reduces over"
     return Taken(
         "fused",
-        f"the engine fuses it into the norm behind it, up to {row['most_rows']} tokens"
-        if message.layer
-        else "where fusion is on, this version hands FlashInfer every all-reduce",
+        why,
         how=FUSED if message.layer else "alone",
+        sure=sure,
         most=message.size // max(message.rows, 1) * int(row["most_rows"]),
         source=_place(row),
     )

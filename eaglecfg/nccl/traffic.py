@@ -26,9 +26,10 @@ class Phase:
     """The forward passes of one kind between two verifies.
 
     ``rows`` are tokens for one request, ``hidden`` the elements of one token, ``forwards`` the passes
-    between two verifies. ``calls`` are the all-reduces of one pass, of which ``in_layers`` stand inside
-    layers; None where the class's code was not read, or the flags change it. ``why`` says where the number
-    comes from, or why there is none.
+    between two verifies. ``calls`` are the all-reduces of one pass, of which ``fusible`` have the norm of a
+    layer behind them: not the embedding's, and not the last; None where the class's code was not read, or
+    the flags change it. ``why`` says where the number comes from, or why there is none. ``target`` tells
+    passes of the target from the draft's.
     """
 
     name: PhaseName
@@ -37,9 +38,9 @@ class Phase:
     dtype: str
     forwards: int
     calls: int | None
-    in_layers: int | None
+    fusible: int | None
     why: str
-    fuses: bool
+    target: bool
 
     def size(self, batch: int) -> int:
         """Bytes of one all-reduce at ``batch`` requests."""
@@ -97,14 +98,14 @@ def _phase(
     dtype = resolution.runs(f"{role}.dtype")
     if config is None or hidden is None or dtype not in SIZES:
         return None
-    calls, layers, why = _calls(config, resolution, role)
-    return Phase(name, rows, hidden, dtype, forwards, calls, layers, why, role == "target")
+    calls, fusible, why = _calls(config, resolution, role)
+    return Phase(name, rows, hidden, dtype, forwards, calls, fusible, why, role == "target")
 
 
 def _calls(
     config: ModelConfig, resolution: Resolution, role: Literal["target", "draft"]
 ) -> tuple[int | None, int | None, str]:
-    """(all-reduces of one pass, of which in layers, why)."""
+    """(all-reduces of one pass, of which fusible, why)."""
     table: Mapping[str, Any] = engine_table()["calls"]
     name, layers = config.architecture, config.integer("num_hidden_layers")
     needs = name in table["targets_without_a2a"]
@@ -120,7 +121,7 @@ def _calls(
         return None, None, "not known with pipeline stages"
     inside = layers * int(table["per_layer"])
     why = f"{table['per_layer']} for each of {layers} layer{'' if layers == 1 else 's'}, 1 for the embedding"
-    return inside + int(table["embedding"]), inside, why
+    return inside + int(table["embedding"]), inside - 1, why
 
 
 def _extend_rows(version: str, steps: int, tokens: int) -> int:

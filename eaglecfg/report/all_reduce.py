@@ -91,7 +91,7 @@ def _shown(path: DecodePath) -> Iterator[Step]:
     """The target's sizes, of the draft's the least and the greatest, and the chunk of prefill."""
     batches = {step.batch for step in path.steps}
     for step in path.by_weight:
-        if step.phase.fuses or step.batch in (min(batches), max(batches)):
+        if step.phase.target or step.batch in (min(batches), max(batches)):
             yield step
     if path.contrast is not None:
         yield path.contrast
@@ -116,7 +116,7 @@ def _row(view: Settings, path: DecodePath, step: Step) -> tuple[str, ...]:
 def _cell(view: Settings, path: DecodePath, step: Step) -> str:
     said = [_one(view, path, step, step.layers)]
     if step.others.carrier != step.layers.carrier:
-        said.append(f"embedding {_one(view, path, step, step.others)}")
+        said.append(f"the rest {_one(view, path, step, step.others)}")
     return "; ".join(said)
 
 
@@ -154,17 +154,22 @@ def _estimate(view: Settings, path: DecodePath, step: Step) -> str:
     text = f"{_span(low, high)} µs"
     count = _count(step)
     if count:
-        text += f", {_span(low * count / 1000, high * count / 1000)} ms in all"
+        text += f", {_together(low * count, high * count)} in all"
     return text
+
+
+def _together(low: float, high: float) -> str:
+    """A sum of times, in the unit that suits it."""
+    return f"{_span(low, high)} µs" if high < 1000 else f"{_span(low / 1000, high / 1000)} ms"
 
 
 def _count(step: Step) -> int | None:
     """All-reduces that NCCL carries between two verifies."""
     phase = step.phase
-    if phase.calls is None or phase.in_layers is None:
+    if phase.calls is None or phase.fusible is None:
         return None
-    inside = phase.in_layers if step.layers.carrier == "nccl" else 0
-    outside = phase.calls - phase.in_layers if step.others.carrier == "nccl" else 0
+    inside = phase.fusible if step.layers.carrier == "nccl" else 0
+    outside = phase.calls - phase.fusible if step.others.carrier == "nccl" else 0
     return (inside + outside) * phase.forwards
 
 
@@ -244,7 +249,7 @@ def _size(view: Settings, path: DecodePath, step: Step) -> dict[str, Any]:
         "bytes": step.size,
         "forwards": phase.forwards,
         "calls_per_forward": phase.calls,
-        "calls_in_layers": phase.in_layers,
+        "calls_fusible": phase.fusible,
         "calls_why": phase.why,
         "layers": _taken(step.layers),
         "others": _taken(step.others),

@@ -185,6 +185,18 @@ def test_fusion_takes_layers_and_since_one_version_everything(version: str) -> N
     assert taken(version, automatic=True, disable_custom_all_reduce=True).carrier == "fused"
 
 
+def test_fusion_that_was_asked_for_reaches_only_what_a_class_hands_over() -> None:
+    asked: dict[str, Any] = {"enable_flashinfer_allreduce_fusion": True}
+    now = launch("0.5.14", **asked)
+    machine, fusion = Machine("nvswitch", gpu_of("H200")), fusion_runs(now, gpu_of("H200"), automatic=False)
+    found = all_reduce_path(now, machine, Message(4, 56 * KIB, read=False), fusion=fusion)
+    assert (found.carrier, found.sure, found.nccl) == ("fused", False, True)
+    assert "as asked" in found.why
+    later = launch("0.5.23", flashinfer_allreduce_fusion_backend="auto")
+    found = all_reduce_path(later, machine, Message(4, 56 * KIB, read=False), fusion=fusion)
+    assert (found.carrier, found.sure) == ("fused", True)
+
+
 def test_deterministic_mode_stops_fusion_since_one_version() -> None:
     flags: dict[str, Any] = {"automatic": True, "enable_deterministic_inference": True}
     assert taken("0.5.9", **flags).carrier == "fused"

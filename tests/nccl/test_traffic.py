@@ -141,6 +141,19 @@ def test_the_draft_wakes_nccl_where_only_the_targets_layers_are_fused() -> None:
     assert not path("0.5.23").nccl
 
 
+def test_plain_llama_layers_are_not_fused_even_where_that_is_asked_for() -> None:
+    def first(version: str, raw: dict[str, Any]) -> str:
+        target = config(raw)
+        now = launch(version, enable_flashinfer_allreduce_fusion=True)
+        machine, resolution = Machine("nvswitch", gpu_of("H200")), settled(version, SHAPE, target, None)
+        path = decode_path(now, machine, resolution, target, None, automatic=False)
+        return path.steps[0].layers.carrier
+
+    assert first("0.5.14", LLAMA) == "custom"
+    assert first("0.5.23", LLAMA) == "fused"
+    assert first("0.5.14", {**LLAMA, "architectures": ["Qwen3ForCausalLM"]}) == "fused"
+
+
 def test_the_model_is_off_by_what_the_output_says() -> None:
     """Two H200, 56 KiB: it picks the right one, and no time is off by more than a factor of two."""
     found = {protocol: (model, measured) for protocol, model, measured in off_by()}
