@@ -16,7 +16,7 @@ VERSION = 1
 WIDE = 2.0
 """The width of an interval, as a share, beyond which its ends mean nothing to anybody."""
 
-HEAD = ("setting", "µs", "spread", "vs default", "verdict", "NCCL chose")
+HEAD = ("setting", "µs", "spread", "within", "vs default", "verdict", "NCCL chose")
 _STYLE: dict[str, Style] = {"faster": "good", "slower": "warning", "failed": "error", "not shown": "dim"}
 _PREPARED = {"nccl": "NCCL", "gloo": "gloo"}
 
@@ -94,7 +94,8 @@ def _real(outcome: Outcome) -> list[str]:
         out.append(f"{size_words(size.bytes)}: real against the default: {', '.join(words) or 'nothing'}.")
     out.append(
         f"Real means that the interval leaves out 0. All {outcome.comparisons} intervals hold together with "
-        f"95 %, over {outcome.rounds} fresh launches of each setting; spread is the range of their medians."
+        f"95 %, over {outcome.rounds} fresh launches of each setting. spread: range of the launches' medians, "
+        f"within: half the quartile distance in a launch."
     )
     return out
 
@@ -112,6 +113,7 @@ def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
         visible(cell.setting),
         "-" if cell.us is None else f"{cell.us:.2f}" if cell.us < 1000 else f"{cell.us:.0f}",
         "-" if cell.spread is None else f"{cell.spread * 100:.1f} %",
+        "-" if cell.wander is None else f"{cell.wander * 100:.1f} %",
         against or ("-" if cell.setting != DEFAULT else ""),
         "" if cell.verdict == "baseline" else cell.verdict,
         str(cell.choice) if cell.choice is not None else "-",
@@ -131,8 +133,8 @@ def _aligned(row: Sequence[str], widths: Sequence[int], style: Style, verdict: S
     parts = [Part("  ")]
     for index, (text, width) in enumerate(zip(row, widths, strict=True)):
         space = " " * (width - cells(text))
-        right = index in (1, 2)
-        parts.append(Part(space + text if right else text + space, verdict or style if index == 4 else style))
+        right = index in (1, 2, 3)
+        parts.append(Part(space + text if right else text + space, verdict or style if index == 5 else style))
         parts.append(Part("  "))
     return tuple(parts)
 
@@ -141,7 +143,7 @@ def markdown(outcome: Outcome) -> str:
     """The result as Markdown, one table per size."""
     out = [headline(outcome), ""]
     for size in outcome.plan.sizes:
-        out += [f"### {_size_head(size)}", "", f"| {' | '.join(HEAD)} |", "|---|---:|---:|---|---|---|"]
+        out += [f"### {_size_head(size)}", "", f"| {' | '.join(HEAD)} |", "|---|---:|---:|---:|---|---|---|"]
         out += [f"| {' | '.join(map(_escaped, _row(cell, outcome)))} |" for cell in outcome.at(size)]
         out.append("")
     variables = [f"{each.name}: `{each.spelled}`" for each in outcome.plan.settings if each.variables]

@@ -88,7 +88,8 @@ class Collectives:
             group.leave()
         except Failed as error:
             failed = error
-            group.last_words()
+            if error.failure != "hang":  # who hangs says nothing more
+                group.last_words()
         # Logs are read before the kill, which is also the end of what they could say.
         lines = self._lines(group, failed)
         log = nccl_lines(group.ranks[0]) if job.kind == "check" else ""
@@ -155,7 +156,7 @@ class Collectives:
     def _hear(self, group: RankGroup) -> None:
         """Sleep until somebody speaks or it is time to look."""
         waiting = [*group.waiting, *(self.standby.waiting if self.standby is not None else ())]
-        ready = select.select(waiting, [], [], LOOK_S)[0]
+        ready = select.select(waiting, [], [], min(LOOK_S, self.plan.limit_s / 4))[0]
         for event in group.hear():
             self.hear("step", {"event": event})
         if self.standby is not None and set(ready) & set(self.standby.waiting):
@@ -187,7 +188,7 @@ class Collectives:
         if not group.all_have("imported") and time.monotonic() - group.begun > self.plan.import_s:
             return Failed("start", f"importing torch took longer than {self.plan.import_s:g} s")
         if not waits and group.silent_s() > self.plan.limit_s:
-            return Failed("hang", f"no step for {self.plan.limit_s:g} s: {group.silence()}")
+            return Failed("hang", f"no step for {self.plan.limit_s:g} s (--time-limit): {group.silence()}")
         return None
 
     def _exit(self, group: RankGroup, rank: Rank) -> Failed | None:

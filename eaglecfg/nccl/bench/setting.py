@@ -91,11 +91,19 @@ def list_names() -> tuple[str, ...]:
 
 
 def arrange(settings: Iterable[Setting]) -> tuple[Setting, ...]:
-    """The default first, then the others as they came, each set of variables once. Raises UsageError for too
-    many."""
-    out = {(): Setting(DEFAULT, {})}
+    """The default first, then the others as they came, each set of variables once and under its own name.
+
+    Raises UsageError for too many.
+    """
+    known: set[tuple[tuple[str, str], ...]] = {()}
+    out = {DEFAULT: Setting(DEFAULT, {})}
     for setting in settings:
-        out.setdefault(tuple(sorted(setting.variables.items())), setting)  # type: ignore[arg-type]
+        key = tuple(sorted(setting.variables.items()))
+        if key in known:
+            continue
+        known.add(key)
+        name = setting.name if setting.name not in out else f"{setting.name} ({setting.spelled})"
+        out[name] = Setting(name, setting.variables)
     if len(out) > MOST_SETTINGS:
         raise UsageError(
             f"up to {MOST_SETTINGS} settings can be compared in one run, got {len(out)}; eaglecfg tune "
