@@ -26,13 +26,13 @@ def places(settings: Mapping[str, Any]) -> dict[str, KeyPath]:
             found[name] = path
 
     take(MODEL, ("target", "checkpoint"), str)
-    if MODEL in found:
+    if MODEL in found and settings.get(REVISION):  # an empty one is none to the schema's key
         take(REVISION, ("target", "revision"), str)
     for key, annotation in sorted(Parallel.__annotations__.items()):
         take(key, ("parallel", key), bool if "bool" in str(annotation) else int)
     if type(settings.get(ALGORITHM)) is str:
         take(DRAFT, ("draft", "checkpoint"), str)
-        if DRAFT in found:
+        if DRAFT in found and settings.get(DRAFT_REVISION):
             take(DRAFT_REVISION, ("draft", "revision"), str)
         take(ALGORITHM, ("speculative", "algorithm"), str)
         for key in sorted(set(Speculative.__annotations__) - {"algorithm"}):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from eaglecfg.record import record, replace
+from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.prefix import Prefix, read_prefix
 from eaglecfg.review.imports.shell_script import Command, follow
 from eaglecfg.review.imports.shell_state import State
@@ -21,6 +22,7 @@ _OTHERS = {
     "vllm": re.compile(r"\bvllm\s+serve\b|vllm\.entrypoints"),
     "TensorRT-LLM": re.compile(r"\btrtllm-serve\b"),
     "llama.cpp": re.compile(r"\bllama-server\b"),
+    "sglang-jax": re.compile(r"\bsgl_jax\.launch_server"),
     "tokenspeed": re.compile(r"\btokenspeed\s+serve\b"),
 }
 
@@ -39,6 +41,7 @@ class Call:
     name: str = ""
     image: str = ""
     contained: bool = False
+    mounts: tuple[Mount, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
@@ -85,6 +88,7 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
                         name=call.name or outer.name,
                         image=call.image or outer.image,
                         contained=call.contained or outer.contained,
+                        mounts=(*outer.mounts, *call.mounts),
                         notes=(*outer.notes, *inside.notes, *call.notes),
                     )
             return
@@ -98,6 +102,7 @@ def _call(command: Command, prefix: Prefix, arguments: tuple[Text, ...]) -> Call
         name=prefix.name,
         image=prefix.image,
         contained=prefix.contained,
+        mounts=prefix.mounts,
         notes=tuple(Note(text, command.line) for text in prefix.left_out),
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.interpolation import compose
+from eaglecfg.review.imports.mounts import Mount, short_form
 from eaglecfg.review.imports.shell_script import Command, follow
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
@@ -50,8 +51,22 @@ def _service(part: Part, name: str) -> Iterator[Call]:
             name=call.name or name,
             image=call.image or image.text,
             contained=True,
+            mounts=_mounts(part, (*at, "volumes")),
             notes=(*told, *call.notes),
         )
+
+
+def _mounts(part: Part, path: KeyPath) -> tuple[Mount, ...]:
+    items = part.value(path)
+    found: list[Mount | None] = []
+    for index in range(len(items)) if isinstance(items, list) else ():
+        at = (*path, index)
+        if isinstance(part.value(at), dict):
+            host, inside = part.text((*at, "source")), part.text((*at, "target"))
+            found.append(Mount(host, inside) if part.text((*at, "type")) == "bind" and host else None)
+        else:
+            found.append(short_form(part.text(at)))
+    return tuple(mount for mount in found if mount is not None)
 
 
 def _words(part: Part, path: KeyPath, told: list[Note]) -> list[Text]:

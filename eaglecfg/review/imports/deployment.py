@@ -11,6 +11,7 @@ from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.record import record
 from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.flags import Setting, read_flags
+from eaglecfg.review.imports.mounts import on_the_host
 from eaglecfg.review.imports.text import Note, Text
 from eaglecfg.review.placing import ALGORITHM, DRAFT, MODEL, places
 from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
@@ -65,23 +66,23 @@ def from_settings(
     """The deployment of ``settings`` in the environment of ``call``."""
     told = list(notes)
     kept = _without_rank(dict(settings), told, call.line)
-    entries = [
-        Entry(("target", "checkpoint"), "TODO", "TODO: the launch names no model")
-        if MODEL not in kept
-        else None
-    ]
-    known = {name: one.value for name, one in kept.items()}
-    for name, path in places(known).items():
+    where = places({name: one.value for name, one in kept.items()})
+    entries: list[Entry] = []
+    if ("target", "checkpoint") not in where.values():
+        entries.append(Entry(("target", "checkpoint"), "TODO", "TODO: the launch names no model"))
+        told.append(Note("the launch names no model", call.line, todo=True))
+    for name, path in where.items():
         entries.append(_entry(kept[name], path, call, facts, told))
     if DRAFT in kept and ALGORITHM not in kept:
         told.append(
             Note("a draft without --speculative-algorithm is not run; it is kept under server", call.line)
         )
-    stand_ins = {variable_of(name) for name in kept} | {NODE_RANK}
+    stand_ins = {NODE_RANK, *(name for one in kept.values() if _stands_in(one) for name in one.unknown)}
+    stand_ins |= {variable_of(name) for name in kept}
     for variable, value in sorted(call.environment.items()):
         if not (variable in stand_ins and value.text == handed_on(variable)):
             entries.append(_variable(variable, value, told, call.line))
-    return Imported(call.name, tuple(each for each in entries if each is not None), tuple(told))
+    return Imported(call.name, tuple(entries), tuple(told))
 
 
 def _without_rank(settings: dict[str, Setting], told: list[Note], line: int) -> dict[str, Setting]:
@@ -115,7 +116,9 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
         told.append(Note(f"--{one.name.replace('_', '-')} holds a control character", call.line, todo=True))
         return Entry(path, json.dumps(one.value), "TODO: holds a control character", open=True)
     if one.name in CHECKPOINTS and call.contained and str(one.value).startswith(("/", ".")):
-        return Entry(path, one.value, one.remark or "as the container sees it")
+        host = on_the_host(str(one.value), call.mounts)
+        there = "" if host == one.value else f": {host} on the host" if host else ", not the host"
+        return Entry(path, one.value, f"as the container sees it{there}" if there else one.remark)
     return Entry(path, one.value, one.remark)
 
 
@@ -138,7 +141,7 @@ def _stands_in(one: Setting) -> bool:
 
 def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
     path = _variable_path(name)
-    if value.text == handed_on(name):
+    if value.text == handed_on(name) and value.unknown:
         if not is_secret_variable(name):
             told.append(Note(f"{name} is handed on from whoever launches", line))
         return Entry(path, value.text, "handed on from whoever launches")
@@ -147,7 +150,8 @@ def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
             Note(f"{name} is a secret: its value is not copied but handed on from whoever launches", line)
         )
         return Entry(path, handed_on(name), "a secret, handed on from whoever launches")
-    if value.unknown or not _writable(value.text) or not VARIABLE.fullmatch(name):
+    literal = value.text == handed_on(name)  # which would be handed on if it were written so
+    if value.unknown or literal or not _writable(value.text) or not VARIABLE.fullmatch(name):
         why = (
             f"{', '.join(value.unknown)} is not known here" if value.unknown else "it cannot be written here"
         )

@@ -9,15 +9,19 @@ from functools import cached_property
 from typing import Any
 
 from eaglecfg.engines.facts import EngineFacts, FlagFact
+from eaglecfg.engines.table import load_facts
 from eaglecfg.record import record
 from eaglecfg.review.imports.text import Note, Text
-from eaglecfg.review.placing import MODEL
-from eaglecfg.review.render.launch import as_number
+from eaglecfg.review.placing import DRAFT, MODEL
+from eaglecfg.review.render.launch import FLAG, as_number
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]\d+)?", re.ASCII)
 MOST_WORDS = 20_000
+
+_ONCE_SHORT = {"speculative_draft": DRAFT}
+"""Beginnings of options that only one flag had when the commands that use them were written."""
 
 
 @record
@@ -71,7 +75,7 @@ class _Reader:
         """Take the option at ``at`` with its values. Returns where the next one begins."""
         word = words[at]
         option, equals, inline = word.text.partition("=")
-        if not _is_option(word.text) or len(option.lstrip("-")) == 0:
+        if not _is_option(word.text) or not FLAG.fullmatch(option.lstrip("-")):
             self._stray(word)
             return at + 1
         name, told = self._name(option)
@@ -87,7 +91,7 @@ class _Reader:
         return end
 
     def _stray(self, word: Text) -> None:
-        if word.text in ("${@}", "${*}"):
+        if _of_the_caller(word):
             self.tell('the caller\'s own arguments ("$@") are not known here')
         elif word.unknown:
             self.notes.append(Note(f"{word.text} is not known here: it may hold flags", self.line, todo=True))
@@ -104,10 +108,13 @@ class _Reader:
             matches = self._abbreviated(plain)
             if len(matches) == 1:
                 name = matches.pop()
-            elif len(matches) > 1 and len(matches) < 6:
-                return plain, f"{option} is short for {', '.join(sorted(matches))}: the engine refuses it"
+            elif plain in _ONCE_SHORT:
+                return _ONCE_SHORT[plain], (
+                    f"{option} is read as {_spelled(_ONCE_SHORT[plain])}, for which it was short once; "
+                    f"{self.facts.name} {self.facts.facts_of} refuses it"
+                )
         if name in self.facts.flags and not option.startswith("--"):
-            return name, f"{option} is read as --{plain.replace('_', '-')}, which is how the engine spells it"
+            return name, f"{option} is read as {_spelled(plain)}, which is how the engine spells it"
         return name, ""
 
     def _abbreviated(self, plain: str) -> set[str]:
@@ -140,8 +147,23 @@ class _Reader:
 
     def _not_known(self, name: str, option: str) -> str:
         assert self.facts is not None
-        self.tell(f"{option} is no flag of {self.facts.name} {self.facts.facts_of}; it is kept under server")
-        return f"no flag of {self.facts.name} {self.facts.facts_of}"
+        label = f"{self.facts.name} {self.facts.facts_of}"
+        others = _versions_with(self.facts, name)
+        known = f"; {others}" if others else ""
+        self.tell(f"{option} is no flag of {label}, and is kept under server{known}")
+        return f"no flag of {label}{known}"
+
+
+def _versions_with(facts: EngineFacts, name: str) -> str:
+    """Which versions have the flag ``name``, in words; empty where none has."""
+    having = [
+        version
+        for version in facts.known_versions
+        if (other := load_facts(facts.name, version)) is not None and name in other.flags
+    ]
+    if not having:
+        return ""
+    return f"{having[0]} has it" if len(having) == 1 else f"{having[0]} to {having[-1]} have it"
 
 
 def _values(words: Sequence[Text], at: int, flag: FlagFact | None) -> tuple[list[Text], int]:
@@ -149,10 +171,15 @@ def _values(words: Sequence[Text], at: int, flag: FlagFact | None) -> tuple[list
     most = MOST_WORDS if flag is None or flag.type == "list" else 1
     end = at
     while end < len(words) and end - at < most and not _is_option(words[end].text):
-        if words[end].text in ("${@}", "${*}"):
+        if _of_the_caller(words[end]):
             break
         end += 1
     return list(words[at:end]), end
+
+
+def _of_the_caller(word: Text) -> bool:
+    """Whether the word stands for all arguments of the script."""
+    return word.unknown in (("@",), ("*",))
 
 
 def _is_option(text: str) -> bool:
@@ -188,6 +215,10 @@ def _by_look(text: str) -> Any:
     if _DECIMAL.fullmatch(text) and repr(float(text)) == text:
         return float(text)
     return text
+
+
+def _spelled(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _shown(value: Any) -> str:

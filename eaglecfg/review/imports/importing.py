@@ -76,6 +76,8 @@ def _result(
     text = write(deployments, engine, shown, schema)
     several = len(deployments) > 1
     told = list(notes)
+    if engine.remark.startswith("TODO"):
+        told.append(Note(f"no version is named: {engine.version} is written, --engine-version names another"))
     for each in deployments:
         prefix = f"{each.name}: " if several else ""
         told += [replace(note, text=prefix + note.text) for note in each.notes]
@@ -95,7 +97,7 @@ def _engine(asked: str | None, origin: Origin | None, calls: Sequence[Call]) -> 
     if origin is not None and origin.engine == ENGINE:
         return EngineVersion(origin.version)
     for call in calls:
-        tag = re.fullmatch(r".*:v?(\d+\.\d+\.\d+[A-Za-z0-9.]*)([-_][\w.-]+)?", call.image)
+        tag = re.fullmatch(r".*:v?(\d+\.\d+\.\d+[A-Za-z0-9.]*)([-_][\w.-]+)?(@sha256:\w+)?", call.image)
         if tag and load_facts(ENGINE, tag[1]) is not None:
             return EngineVersion(tag[1], f"from the image {call.image}")
     newest = known_versions(ENGINE)[-1]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.interpolation import kubernetes
+from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.shell_script import Command
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
@@ -68,6 +69,7 @@ def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
             name=call.name or owner or part.text((*at, "name")),
             image=call.image or part.text((*at, "image")),
             contained=True,
+            mounts=_mounts(part, at),
             notes=(*told, *call.notes),
         )
 
@@ -88,6 +90,23 @@ def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]
         else:
             out[name] = kubernetes(part.text((*path, index, "value")), out)
     return out
+
+
+def _mounts(part: Part, container: KeyPath) -> tuple[Mount, ...]:
+    """The folders of the node that the container sees."""
+    hosts = {}
+    volumes = (*container[:-2], "volumes")
+    items = part.value(volumes)
+    for index in range(len(items)) if isinstance(items, list) else ():
+        hosts[part.text((*volumes, index, "name"))] = part.text((*volumes, index, "hostPath", "path"))
+    found = []
+    items = part.value((*container, "volumeMounts"))
+    for index in range(len(items)) if isinstance(items, list) else ():
+        at = (*container, "volumeMounts", index)
+        host = hosts.get(part.text((*at, "name")))
+        if host:
+            found.append(Mount(host, part.text((*at, "mountPath"))))
+    return tuple(found)
 
 
 def _of_the_group(part: Part) -> dict[str, Text]:

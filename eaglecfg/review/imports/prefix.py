@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from eaglecfg.record import record
+from eaglecfg.review.imports.mounts import Mount, long_form, short_form
 from eaglecfg.review.imports.text import Text, not_known
 
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -33,6 +34,7 @@ class Prefix:
     name: str = ""
     image: str = ""
     contained: bool = False
+    mounts: tuple[Mount, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
@@ -74,6 +76,7 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
 def _container(words: Sequence[Text], outside: Prefix) -> Prefix:
     own: dict[str, Text] = {}
     left = list(outside.left_out)
+    mounts: list[Mount | None] = []
     name = image = ""
     at = 0
     while at < len(words):
@@ -100,9 +103,12 @@ def _container(words: Sequence[Text], outside: Prefix) -> Prefix:
         elif option == "--env-file":
             left.append(f"{value.text} is not read: variables that it sets are not known here")
         else:
+            if option in ("-v", "--volume", "--mount"):
+                mounts.append(long_form(value.text) if option == "--mount" else short_form(value.text))
             left.append(f"left out: {option} {value.text} of the container")
     rest = _plain(words[at:], own)
-    return Prefix(rest.environment, name, image, True, (*left, *rest.left_out))
+    known = tuple(mount for mount in mounts if mount is not None)
+    return Prefix(rest.environment, name, image, True, known, (*left, *rest.left_out))
 
 
 def _assign(environment: dict[str, Text], word: Text) -> None:

@@ -33,6 +33,10 @@ _CODE = re.compile(r"x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})
 _TILDE = re.compile(r"~[A-Za-z0-9_.-]*(?=[/\s;&|)]|\Z)")
 _PLAIN = re.compile(r"[^\s;&|()<>'\"$`\\]+")
 _PLAIN_IN_QUOTES = re.compile(r"[^\"$`\\\n]+")
+_PLACEHOLDER = re.compile(r"<[A-Za-z][A-Za-z0-9_./-]{0,80}>(?=\s|\Z)")
+"""What instructions write for a value to fill in. A shell would read one file and write another, which nobody
+spells like this."""
+
 LONGEST_PART = 512
 """Characters of a part to which more are added: a long word must not cost the square of its length."""
 
@@ -98,6 +102,9 @@ class Tokens:
         if self.at >= len(self.text):
             return None
         line = self.line
+        if placeholder := _PLACEHOLDER.match(self.text, self.at):
+            self.at = placeholder.end()
+            return Token(line, [Part("command", placeholder[0])])
         for operator in OPERATORS:
             if self.text.startswith(operator, self.at):
                 if operator in ("<", ">") and self.text.startswith("(", self.at + 1):

@@ -23,7 +23,7 @@ DEFAULT_PORT = 30000
 NODE_RANK = "NODE_RANK"
 """The variable that tells each host of several its rank, which no file for all of them can."""
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FLAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+FLAG = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _IN_NO_PROCESS = re.compile("[\0\ud800-\udfff]")
 
 
@@ -94,7 +94,7 @@ def make_launch(
     where = places(settings)
     options = []
     for flag in where:
-        if not _FLAG.fullmatch(flag):
+        if not FLAG.fullmatch(flag):
             raise UsageError(
                 f"deployment {name}: {show_path(where[flag])!r} is expected to name a flag of the engine, of "
                 "letters, digits, - and _; rename or remove it"
