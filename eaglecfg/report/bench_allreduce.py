@@ -94,8 +94,8 @@ def _real(outcome: Outcome) -> list[str]:
         out.append(f"{size_words(size.bytes)}: real against the default: {', '.join(words) or 'nothing'}.")
     out.append(
         f"Real means that the interval leaves out 0. All {outcome.comparisons} intervals hold together with "
-        f"95 %, over {outcome.rounds} fresh launches of each setting. spread: range of the launches' medians, "
-        f"within: half the quartile distance in a launch."
+        f"95 %, over {outcome.rounds} fresh launches of each setting. spread: range of the launches' "
+        f"medians, within: half the quartile distance in a launch."
     )
     return out
 

@@ -187,10 +187,10 @@ class Ranks:
         self.channel.tell("connected")
 
     def agree(self, value: float) -> float:
-        """The largest ``value`` of all ranks."""
-        shared = self.torch.tensor([value], dtype=self.torch.float32, device=self.device)
+        """The largest ``value`` of all ranks, to a billionth. Whole numbers: every algorithm has their maximum."""
+        shared = self.torch.tensor([round(value * 1e9)], dtype=self.torch.int64, device=self.device)
         self.dist.all_reduce(shared, op=self.dist.ReduceOp.MAX)
-        return float(shared.item())
+        return int(shared.item()) / 1e9
 
     def input_of(self, rank: int, count: int, dtype: Any, seed: int) -> Any:
         """The message of ``rank``: small whole numbers without a pattern that shifts or swaps would keep."""
