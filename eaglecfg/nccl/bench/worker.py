@@ -187,7 +187,7 @@ class Ranks:
         self.channel.tell("connected")
 
     def agree(self, value: float) -> float:
-        """The largest ``value`` of all ranks, to a billionth. Whole numbers: every algorithm has their maximum."""
+        """The largest ``value`` of all ranks. In whole billionths: every algorithm has their maximum."""
         shared = self.torch.tensor([round(value * 1e9)], dtype=self.torch.int64, device=self.device)
         self.dist.all_reduce(shared, op=self.dist.ReduceOp.MAX)
         return int(shared.item()) / 1e9
