@@ -119,12 +119,12 @@ def _nccl_engine(python: ServingPython) -> Iterator[Finding]:
             values,
         )
     elif torch is None or engine.path != torch.path:
-        than = f"torch's {torch.version} ({torch.path})" if torch is not None and torch.version else "torch's"
+        other = f"{torch.version} ({torch.path})" if torch is not None and torch.version else "another one"
         yield Finding(
             "engine-nccl-differs",
             "warning",
             f"the engine runs NCCL {engine.version} of SGLANG_NCCL_SO_PATH ({engine.path}), and torch's own "
-            f"groups run {than}",
+            f"groups run {other}",
             "two NCCLs in one process read the same variables in two ways; unset it unless that is meant",
             values,
         )

@@ -215,14 +215,14 @@ def _ports(machine: Machine) -> str:
     free = f"{ports.port} is free, and so are those that a server derives from it"
     state = f"of {ports.port} and those derived from it {taken} taken" if taken else free
     return (
-        f"{state}; {ports.range_listening or 'none'} of {ports.range_first} to {ports.range_last}, where tune "
-        "looks for its own, taken"
+        f"{state}; {ports.range_listening or 'none'} of {ports.range_first} to {ports.range_last}, where "
+        "tune looks for its own, taken"
     )
 
 
 def _block(block: Block | None) -> Iterator[Line]:
     if block is None:
-        yield line(Part("hardware:", "dim"), Part("  no block to paste: no GPU was seen", "dim"))
+        yield line(Part("hardware:", "dim"), Part(" no block to paste: no GPU was seen", "dim"))
         return
     yield line(Part("to paste into a deployment of eaglecfg.yaml", "bold"))
     for each in block_lines(block):
