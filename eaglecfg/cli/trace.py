@@ -36,7 +36,9 @@ IN_THE_WAY = ("EC0", "EC1")
 def command(file: str | None, deployment: tuple[str, ...], form: str, color: str) -> int:
     """Show the path of the hidden states: capture, fc, draft layers, head, d2t, with shapes on every rank.
 
-    Each hop says whether a state is whole on every rank or sharded, and where each number comes from.
+    Each hop says whether a state is whole on every rank or sharded, and where each number comes from. Then,
+    with several ranks: who carries the all-reduces of verify and draft, how large they are, and what NCCL's
+    own model makes of them where NCCL carries them.
     Exit code 3: of a deployment with a draft nothing could be traced.
     """
     document = read_files([file] if file else [])[0]

@@ -9,7 +9,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.resolve import Resolution
 from eaglecfg.nccl.engine_writes import Launch
 from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs, row_of
-from eaglecfg.nccl.traffic import Phase, batches, phases, prefill
+from eaglecfg.nccl.traffic import Phase, batches, phases, prefill, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class DecodePath:
 
 
 def hands_over(version: str, target: ModelConfig | None) -> bool:
-    """Whether layers of the target's class hand their all-reduces to the norm behind them, for all one knows."""
+    """Whether the class of ``target`` hands all-reduces to the norm behind them; yes where it was not read."""
     name = target.architecture if target is not None else None
     return name not in row_of("fusion", version).get("never", ())
 
@@ -71,9 +71,8 @@ def decode_path(
 ) -> DecodePath:
     """The path of a deployment. ``automatic``: this engine version fuses all-reduces by itself for the
     target's class. Pure."""
-    ranks = resolution.runs("tp_size")
-    if isinstance(ranks, int) and not isinstance(ranks, bool) and ranks > 0:
-        launch = replace(launch, tensor=ranks)
+    ranks, nodes = whole(resolution.runs("tp_size")), whole(resolution.runs("nnodes"))
+    launch = replace(launch, tensor=ranks or launch.tensor, nodes=nodes or launch.nodes)
     fusion = fusion_runs(launch, machine.gpu, automatic=automatic)
 
     def taken(message: Message) -> Taken:
@@ -85,6 +84,11 @@ def decode_path(
         inside, outside = (
             taken(Message(rows, size, phase.dtype, layer=layer, read=automatic)) for layer in (hands, False)
         )
+        if phase.name == "prefill" or not launch.graphs:
+            # Outside of graphs other sizes part its kernels.
+            inside, outside = (
+                replace(each, how="") if each.carrier == "custom" else each for each in (inside, outside)
+            )
         return Step(phase, batch, size, inside, outside)
 
     def all_steps() -> Iterator[Step]:

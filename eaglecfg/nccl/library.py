@@ -113,7 +113,13 @@ def library_of(python: str) -> Path:
     """
     try:
         done = subprocess.run(
-            [python, "-c", ASK], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+            [python, "-c", ASK],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=PATIENCE_S,
+            check=False,
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -55,7 +55,7 @@ def phases(
     Without a draft there is ``decode`` alone: one token for each request.
     """
     steps, topk, tokens = (
-        _whole(resolution.runs(f"speculative_{name}"))
+        whole(resolution.runs(f"speculative_{name}"))
         for name in ("num_steps", "eagle_topk", "num_draft_tokens")
     )
     made: list[Phase | None] = []
@@ -74,7 +74,7 @@ def phases(
 
 def batches(resolution: Resolution) -> tuple[int, ...]:
     """The batch sizes to show: 1, 8, and the most requests that the server runs at once, if that is known."""
-    most = _whole(resolution.runs("max_running_requests"))
+    most = whole(resolution.runs("max_running_requests"))
     if most is None:
         return SHOWN_BATCHES
     return tuple(sorted({each for each in SHOWN_BATCHES if each < most} | {most}))
@@ -82,7 +82,7 @@ def batches(resolution: Resolution) -> tuple[int, ...]:
 
 def prefill(resolution: Resolution, target: ModelConfig | None) -> Phase | None:
     """One chunk of prefill, for contrast; None where its length is not given."""
-    rows = _whole(resolution.asked("chunked_prefill_size"))
+    rows = whole(resolution.asked("chunked_prefill_size"))
     return None if rows is None else _phase("prefill", rows, 1, target, resolution, "target")
 
 
@@ -132,5 +132,6 @@ def _extend_rows(version: str, steps: int, tokens: int) -> int:
     return tokens
 
 
-def _whole(value: Any) -> int | None:
+def whole(value: Any) -> int | None:
+    """``value`` where it is a positive whole number."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

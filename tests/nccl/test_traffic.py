@@ -141,6 +141,32 @@ def test_the_draft_wakes_nccl_where_only_the_targets_layers_are_fused() -> None:
     assert not path("0.5.23").nccl
 
 
+def test_ranks_and_nodes_may_stand_among_the_servers_flags() -> None:
+    target = config(LLAMA)
+    machine = Machine("nvswitch", gpu_of("H200"))
+    path = decode_path(
+        launch(tp=1),
+        machine,
+        settled("0.5.23", {**SHAPE, "nnodes": 2}, target, None),
+        target,
+        None,
+        automatic=False,
+    )
+    assert path.ranks == 8
+    assert path.small.why == "the ranks are on several nodes"
+
+
+def test_outside_of_graphs_no_kernel_is_named() -> None:
+    target, machine = config(LLAMA), Machine("nvswitch", gpu_of("H200"))
+    resolution = settled("0.5.23", {**SHAPE, "chunked_prefill_size": 512}, target, None)
+    path = decode_path(launch(), machine, resolution, target, None, automatic=False)
+    assert path.contrast is not None
+    assert (path.contrast.layers.carrier, path.contrast.layers.how) == ("custom", "")
+    assert path.steps[0].layers.how
+    eager = decode_path(launch(disable_cuda_graph=True), machine, resolution, target, None, automatic=False)
+    assert {step.layers.how for step in eager.steps} == {""}
+
+
 def test_plain_llama_layers_are_not_fused_even_where_that_is_asked_for() -> None:
     def first(version: str, raw: dict[str, Any]) -> str:
         target = config(raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from eaglecfg.rules.examples import materialize
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.inert import find_inert
 from eaglecfg.tune.space import Space
+from eaglecfg.tune.suggest import Told, suggestions
 from tests.tune.test_space import deployment, space
 
 SWITCHED = {"gpu": "H200", "count": 8, "topology": "nvswitch"}
@@ -53,6 +55,29 @@ def test_a_key_that_decides_keeps_the_group_for_one_of_its_choices() -> None:
         point = after.locate(arm)
         assert point is not None
         assert after.arm(after.values(point)).key == arm.key
+
+
+def test_a_sampler_draws_and_learns_only_what_is_in_play() -> None:
+    before = two_ranks(
+        {
+            "nccl.proto": ["LL", "Simple"],
+            "server.disable_custom_all_reduce": [False, True],
+            "speculative.num_steps": [1, 2, 3, 4],
+        }
+    )
+    after = before.under(find_inert(before, custom).conditions)
+    told: list[Told] = []
+    for arm in after.arms():
+        point = after.locate(arm)
+        assert point is not None
+        assert ("nccl.proto" in point) == bool(arm.deployment.server.get("disable_custom_all_reduce"))
+        told.append(Told(point, float(len(told))))
+    assert len(told) == 12
+    for seed, known in ((0, told[:3]), (1, told)):
+        for point in itertools.islice(suggestions(after, known, seed), 5):
+            asleep = point["server.disable_custom_all_reduce"] == 0
+            assert ("nccl.proto" in point) != asleep
+            assert after.locate(after.arm(after.values(point))) == point
 
 
 def test_a_study_behind_two_deciding_keys_is_searched_whole() -> None:
