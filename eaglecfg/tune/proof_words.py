@@ -58,7 +58,7 @@ def _settings(settings: Sequence[Mapping[str, Any]]) -> str:
 _STATUS = {
     "acted": "acted",
     "taken": "was taken, but nothing that ran shows it",
-    "contradicted": "was taken, but did NOT act",
+    "contradicted": "did NOT act",
     "misread": "was MISREAD",
     "overridden": "was OVERRIDDEN",
     "not taken": "was NOT taken",

@@ -148,26 +148,27 @@ def _untold(
         return "not taken", f"NCCL {version} reads no such variable", ()
     level = asked.name in log_facts()["levels_said"]
     speaks = fact is not None and says_when_read(asked.name, fact.kind, version or "0")
+    told = _finished(log) and ("INFO" in log.levels if level else "ENV" in log.subsystems)
+    if told and fact is None:
+        return "not taken", "no line names it, and eaglecfg knows no such variable of NCCL", ()
+    if told and speaks and fact is not None:
+        late = fact.name not in log_facts()["shown_by"] and not parsed.problems
+        if late and not (log.choices or log.calls):
+            return (
+                "cannot tell",
+                "NCCL reads it later than this log shows: no collective is in it",
+                ("TUNING",),
+            )
+        return "not taken", _never(fact, parsed, asked), ()
     if holds is False:
         return "contradicted", why, ()
-    told = "INFO" in log.levels if level else "ENV" in log.subsystems
-    if not told or not _finished(log):
-        missing = () if told else ("ENV",)
-        reason = (
-            "no communicator finished its initialisation in this log"
-            if told
-            else "the log does not show what NCCL reads from the environment"
-        )
-        return "cannot tell", reason, missing
-    if fact is None:
-        return "not taken", "no line names it, and eaglecfg knows no such variable of NCCL", ()
-    if not speaks:
-        if holds:
-            return "acted", why, ()
-        return "cannot tell", f"NCCL writes no line when it reads it; {why}", needs
-    if fact.name not in log_facts()["shown_by"] and not parsed.problems and not (log.choices or log.calls):
-        return "cannot tell", "NCCL reads it later than this log shows: no collective is in it", ("TUNING",)
-    return "not taken", _never(fact, parsed, asked), ()
+    if not _finished(log):
+        return "cannot tell", "no communicator finished its initialisation in this log", ()
+    if not told:
+        return "cannot tell", "the log does not show what NCCL reads from the environment", ("ENV",)
+    if holds:
+        return "acted", why, ()
+    return "cannot tell", f"NCCL writes no line when it reads it; {why}", needs
 
 
 def _never(fact: VariableFact, parsed: Parsed, asked: Asked) -> str:
