@@ -55,7 +55,7 @@ class DecodePath:
 
 
 def hands_over(version: str, target: ModelConfig | None) -> bool:
-    """Whether the class of ``target`` hands all-reduces to the norm behind them; yes where it was not read."""
+    """Whether the target's class hands all-reduces to the norm behind them; yes where it was not read."""
     name = target.architecture if target is not None else None
     return name not in row_of("fusion", version).get("never", ())
 

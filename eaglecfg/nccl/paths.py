@@ -260,7 +260,11 @@ def _mscclpp(launch: Launch, machine: Machine, message: Message, shut: str) -> T
 def _symmetric(launch: Launch, machine: Machine, message: Message, shut: str) -> Taken | None:
     if not launch.flag("enable_symm_mem"):
         return None
-    return Taken("nccl_symmetric", "--enable-symm-mem", source=_place(row_of("order", launch.version)))
+    source = _place(row_of("order", launch.version))
+    if machine.topology is not None and launch.nodes == 1 and not machine.linked(launch.tensor):
+        why = "--enable-symm-mem sends it to NCCL, whose symmetric kernels need NVLink between all ranks"
+        return Taken("nccl", why, source=source)
+    return Taken("nccl_symmetric", "--enable-symm-mem", source=source)
 
 
 def _pcie_ipc(launch: Launch, machine: Machine, message: Message, shut: str) -> Taken | None:

@@ -152,6 +152,12 @@ def test_the_order_of_the_others_changed_with_the_versions(
     assert taken(version, tp=tp, **flags).carrier == carrier
 
 
+def test_symmetric_kernels_need_nvlink() -> None:
+    found = taken("0.5.9", "pcie", "L40S", tp=2, enable_symm_mem=True)
+    assert (found.carrier, "NVLink" in found.why) == ("nccl", True)
+    assert taken("0.5.17", "pcie", "L40S", tp=2, enable_symm_mem=True).carrier == "custom"
+
+
 def test_torch_symmetric_memory_needs_its_dtype_its_gpu_and_its_size() -> None:
     flags: dict[str, Any] = {"enable_torch_symm_mem": True, "disable_custom_all_reduce": True}
     assert taken(tp=8, size=128 * MIB - 16, **flags).carrier == "torch_symm_mem"

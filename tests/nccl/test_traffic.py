@@ -13,7 +13,7 @@ from eaglecfg.engines.table import load_facts
 from eaglecfg.nccl.decode_path import decode_path
 from eaglecfg.nccl.gpus import gpu_of
 from eaglecfg.nccl.latency import chosen, estimates, latency_table, off_by
-from eaglecfg.nccl.paths import Machine
+from eaglecfg.nccl.paths import FUSED, Machine
 from eaglecfg.nccl.traffic import batches, phases, prefill
 from tests.nccl.test_engine_writes import launch
 
@@ -173,11 +173,13 @@ def test_plain_llama_layers_are_not_fused_even_where_that_is_asked_for() -> None
         now = launch(version, enable_flashinfer_allreduce_fusion=True)
         machine, resolution = Machine("nvswitch", gpu_of("H200")), settled(version, SHAPE, target, None)
         path = decode_path(now, machine, resolution, target, None, automatic=False)
-        return path.steps[0].layers.carrier
+        taken = path.steps[0].layers
+        return f"{taken.carrier} {taken.how}"
 
-    assert first("0.5.14", LLAMA) == "custom"
-    assert first("0.5.23", LLAMA) == "fused"
-    assert first("0.5.14", {**LLAMA, "architectures": ["Qwen3ForCausalLM"]}) == "fused"
+    assert first("0.5.14", LLAMA) == "custom one-shot push"
+    assert first("0.5.22", LLAMA) == "fused alone"
+    assert first("0.5.23", LLAMA) == f"fused {FUSED}"
+    assert first("0.5.14", {**LLAMA, "architectures": ["Qwen3ForCausalLM"]}) == f"fused {FUSED}"
 
 
 def test_the_model_is_off_by_what_the_output_says() -> None:
