@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -75,6 +76,8 @@ def in_force(environ: Mapping[str, str], files: tuple[ConfFile, ...]) -> dict[st
 
 def _read(path: Path, above: Mapping[str, str]) -> ConfFile:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would be waited for
+            return ConfFile(str(path), "unreadable")
         with path.open("rb") as stream:
             text = stream.read(LONGEST_FILE).decode(errors="replace")
     except FileNotFoundError:

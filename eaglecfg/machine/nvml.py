@@ -53,6 +53,8 @@ def open_nvml() -> Nvml | NoNvml:
         return NoNvml(
             "the package nvidia-ml-py is not installed beside eaglecfg", "pip install 'eaglecfg[tune]'"
         )
+    except Exception as error:  # another package of that name, or a broken one
+        return NoNvml(f"the module pynvml does not load: {error}", "pip install nvidia-ml-py")
     try:
         pynvml.nvmlInit()
     except Exception as error:

@@ -131,16 +131,15 @@ def listening_sockets(port: int, proc: Path = PROC) -> set[str]:
     return (listeners(proc) or {}).get(port, set())
 
 
-def holders(inodes: Collection[str], proc: Path = PROC) -> list[int]:
-    """Pids that have one of these sockets open, as far as we may look."""
-    wanted = {f"socket:[{inode}]" for inode in inodes}
-    return sorted(pid for pid in all_processes(proc) if _has_open(pid, wanted, proc))
-
-
-def _has_open(pid: int, wanted: Collection[str], proc: Path) -> bool:
-    with contextlib.suppress(OSError):
-        for entry in (proc / str(pid) / "fd").iterdir():
-            with contextlib.suppress(OSError):
-                if str(entry.readlink()) in wanted:
-                    return True
-    return False
+def holders(inodes: Collection[str], proc: Path = PROC) -> dict[str, int]:
+    """Socket -> the first pid that has it open, as far as we may look. One walk for all of them."""
+    wanted = {f"socket:[{inode}]": inode for inode in inodes}
+    found: dict[str, int] = {}
+    for pid in sorted(all_processes(proc)) if wanted else ():
+        with contextlib.suppress(OSError):
+            for entry in (proc / str(pid) / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    inode = wanted.get(str(entry.readlink()))
+                    if inode is not None:
+                        found.setdefault(inode, pid)
+    return found

@@ -14,15 +14,15 @@ import sys
 if __name__ == "__main__":
     sys.path[:] = [entry for entry in sys.path if entry]  # ``-c`` puts the current folder first
 
-import ctypes  # noqa: E402
-import glob  # noqa: E402
-import json  # noqa: E402
-import os  # noqa: E402
-import re  # noqa: E402
-import struct  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any, BinaryIO  # noqa: E402
+import ctypes
+import glob
+import json
+import os
+import re
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
 
 SONAME = "libnccl.so.2"
 PACKAGES = ("torch", "sglang", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13")

@@ -133,13 +133,11 @@ def look_at_ports(proc: Path, port: int, first: int, last: int) -> Ports | None:
     open_ports = listeners(proc)
     if open_ports is None:
         return None
+    offsets = [offset for offset in (0, *DERIVED) if port + offset in open_ports]
+    of = _holders({inode for offset in offsets for inode in open_ports[port + offset]}, proc)
     taken = []
-    for offset in (0, *DERIVED):
-        inodes = open_ports.get(port + offset)
-        if inodes is None:
-            continue
-        pids = _holders(inodes, proc)
-        pid = pids[0] if pids else None
+    for offset in offsets:
+        pid = next((of[inode] for inode in sorted(open_ports[port + offset]) if inode in of), None)
         command = command_line(pid, proc) if pid is not None else ""
         meant = "the server" if offset == 0 else f"what the server derives from {port}"
         taken.append(Taken(port + offset, meant, pid, " ".join(redact_arguments(command.split()))[:120]))
@@ -154,11 +152,11 @@ def _all(proc: Path) -> dict[int, Process]:
         return {}
 
 
-def _holders(inodes: set[str], proc: Path) -> list[int]:
+def _holders(inodes: set[str], proc: Path) -> dict[str, int]:
     try:
         return holders(inodes, proc)
     except OSError:
-        return []
+        return {}
 
 
 def _ancestors(pid: int, processes: Mapping[int, Process]) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.machine.environment import Setting
+from eaglecfg.machine.environment import Setting, in_force
 from eaglecfg.machine.findings import Finding, Severity
 from eaglecfg.machine.nvml import device_of, words_of
 from eaglecfg.machine.survey import Machine
@@ -20,6 +20,7 @@ MILD_NAMES = frozenset(("NCCL_LAUNCH_MODE", "NCCL_CHECK_MODE", "NCCL_NET_MERGE_P
 """Problems, and variables of which any problem costs a log line only."""
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
+P2P_OFF = (("NCCL_P2P_DISABLE", "1"), ("NCCL_P2P_LEVEL", "LOC"))
 
 
 def check_settings(machine: Machine) -> Iterator[Finding]:
@@ -238,16 +239,15 @@ def _slow(machine: Machine) -> Iterator[Finding]:
                 "unset it unless you are looking for a fault",
                 {"variable": name},
             )
-    links = machine.links
-    off = given.get("NCCL_P2P_DISABLE") == "1" or given.get("NCCL_P2P_LEVEL") == "LOC"
-    if off and links is not None and any(pair.nvlink for pair in links.pairs):
-        name = "NCCL_P2P_DISABLE" if given.get("NCCL_P2P_DISABLE") == "1" else "NCCL_P2P_LEVEL"
+    links, seen = machine.links, in_force(given, machine.conf_files)
+    off = next((name for name, text in P2P_OFF if seen.get(name) == text), None)
+    if off is not None and links is not None and any(pair.nvlink for pair in links.pairs):
         yield Finding(
             "nccl-p2p-off",
             "warning",
-            f"{name}={given[name]} keeps NCCL from the NVLinks of this machine",
+            f"{off}={seen[off]} keeps NCCL from the NVLinks of this machine",
             "unset it, unless it is a way around a fault",
-            {"variable": name},
+            {"variable": off},
         )
 
 

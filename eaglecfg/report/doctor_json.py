@@ -49,6 +49,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
+    if isinstance(value, str):  # names of files may hold bytes that are no text
+        return value.encode("utf-8", "backslashreplace").decode()
     return value
 
 

@@ -128,6 +128,15 @@ def test_signs_that_drive_a_terminal_are_escaped(run_line: RunLine, monkeypatch:
     assert r"a\x1b[2Jb\nc" in out
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_bytes_that_are_no_text_are_shown_escaped(form: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "eaglecfg", "doctor", "--format", form]
+    environ = {b"PYTHONPATH": os.fsencode(ROOT), b"NCCL_DEBUG_FILE": b"a\xffb", b"LC_ALL": b"C.UTF-8"}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, timeout=60)
+    assert done.stderr == b""
+    assert b"a\\udcffb" in done.stdout or b"a\\\\udcffb" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

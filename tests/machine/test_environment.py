@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,5 +87,7 @@ def test_files_that_are_not_there_or_no_files_are_told(places: Places) -> None:
     assert [one.state for one in read_conf_files({}, places)] == ["absent", "unreadable"]
     (places.etc / "nccl.conf").rmdir()
     (places.etc / "nccl.conf").write_bytes(b"\xff\xfe\0NCCL\n\0=\n")
+    os.mkfifo(places.etc / "pipe")
+    assert read_conf_files({"NCCL_CONF_FILE": str(places.etc / "pipe")}, places)[0].state == "unreadable"
     assert read_conf_files({"NCCL_CONF_FILE": "a\0b"}, places)[0].state == "unreadable"
     assert read_conf_files({}, Places(etc=places.etc))[0].state == "read"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -89,6 +90,48 @@ DEVICES = [(0, "GPU-0a-bc"), (1, "GPU-1a-bc"), (2, "GPU-2a-bc")]
 )
 def test_visible_gpus_follow_cudas_rule(visible: str | None, left: set[int]) -> None:
     assert visible_indices(DEVICES, visible) == left
+
+
+def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    found = open_nvml()
+    assert isinstance(found, NoNvml)
+    assert found.help == "pip install 'eaglecfg[tune]'"
+
+
+def test_another_package_of_the_name_is_no_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "pynvml.py").write_text("raise RuntimeError('deprecated')\n")
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = open_nvml()
+    assert isinstance(found, NoNvml)
+    assert "deprecated" in found.why
+    (tmp_path / "pynvml.py").write_text("")
+    monkeypatch.delitem(sys.modules, "pynvml", raising=False)
+    assert isinstance(open_nvml(), NoNvml)
+    sys.modules.pop("pynvml", None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("NVMLError_LibraryNotFound", "libnvidia-ml.so.1"),
+        ("NVMLError_DriverNotLoaded", "not loaded"),
+        ("NVMLError_LibRmVersionMismatch", "different versions"),
+        ("NVMLError_Unknown", "NVML does not start: x"),
+    ],
+)
+def test_each_way_in_which_nvml_stays_closed_has_words(
+    monkeypatch: pytest.MonkeyPatch, kind: str, says: str
+) -> None:
+    def refuse() -> None:
+        raise type(kind, (Exception,), {})("x")
+
+    monkeypatch.setitem(sys.modules, "pynvml", SimpleNamespace(nvmlInit=refuse))
+    found = open_nvml()
+    assert isinstance(found, NoNvml)
+    assert says in found.why
+    assert found.help
 
 
 def test_opening_nvml_gives_it_or_says_why_not_and_what_to_do() -> None:
