@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from eaglecfg.cli.output import traceback_option
-from eaglecfg.cli.written import write_new
+from eaglecfg.cli.written import refuse_existing, write_new
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.importing import import_text
 from eaglecfg.source.limits import MAX_BYTES
@@ -34,6 +34,7 @@ def command(source: str, engine_version: str | None, output: Path | None, schema
     What is left out or not known is told on stderr, one line each. Exit code 3: values are left to fill in;
     they are marked TODO in the file.
     """
+    refuse_existing(output)
     text, shown = _read(source)
     result = import_text(text, shown, engine_version=engine_version, schema=schema)
     for note in result.notes:

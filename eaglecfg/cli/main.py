@@ -19,6 +19,7 @@ COMMANDS = {
     "trace": "Show the path of the hidden states through a deployment, hop by hop.",
     "tune": "Search settings with timed server launches.",
     "render": "Print the exact launch of a deployment: shell, env file, compose, Kubernetes.",
+    "init": "Make a commented eaglecfg.yaml for a target and a draft.",
     "import": "Make an eaglecfg.yaml of a launch that exists: a command, script, manifest, running server.",
     "fix": "Write the fixes that a machine can make into config and study files.",
     "explain": "Tell what a rule checks, why, and how to fix what it finds.",

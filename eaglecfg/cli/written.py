@@ -18,12 +18,11 @@ def write_new(text: str, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    if not output.parent.is_dir():
-        raise UsageError(f"{output}: there is no folder {output.parent} to write it to")
+    refuse_existing(output)
     try:
         file = output.open("x", encoding="utf-8", newline="\n")
     except FileExistsError:
-        raise UsageError(f"{output} is there already, and is not overwritten; name another file") from None
+        raise _there(output) from None
     try:
         with file:
             file.write(text)
@@ -31,3 +30,17 @@ def write_new(text: str, output: Path | None) -> None:
         os.unlink(output)  # noqa: PTH108 - half a file would be taken for a whole one
         raise
     click.echo(f"wrote {output}", err=True)
+
+
+def refuse_existing(output: Path | None) -> None:
+    """Raise UsageError where a new file cannot be written to ``output``, before any work is done for it."""
+    if output is None:
+        return
+    if os.path.lexists(output):
+        raise _there(output)
+    if not output.parent.is_dir():
+        raise UsageError(f"{output}: there is no folder {output.parent} to write it to")
+
+
+def _there(output: Path) -> UsageError:
+    return UsageError(f"{output} is there already, and is not overwritten; name another file")
