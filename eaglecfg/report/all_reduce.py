@@ -38,9 +38,10 @@ def section(context: Context, width: int) -> list[Line]:
         return [*wrapped(line(Part(f"{HEAD}:", "bold")), why, width, "  ")]
     if path.small.carrier == "none":
         return [line(Part(f"{HEAD}:", "bold"), f" {path.small.why}")]
+    version = context.engine.version if context.engine is not None else ""
     out = [line(Part(f"{HEAD} over {path.ranks} ranks", "bold"))]
     for taken in path.takers:
-        out += _carried(taken, width)
+        out += _carried(taken, version, width)
     if path.gathers:
         return out
     if path.steps:
@@ -52,7 +53,7 @@ def section(context: Context, width: int) -> list[Line]:
     return out
 
 
-def _carried(taken: Taken, width: int) -> Iterator[Line]:
+def _carried(taken: Taken, version: str, width: int) -> Iterator[Line]:
     name = TITLES[taken.carrier]
     if taken.wanted:
         why = f"{taken.why}; declare {' and '.join(taken.wanted)}"
@@ -61,7 +62,13 @@ def _carried(taken: Taken, width: int) -> Iterator[Line]:
     style: Style = "info" if taken.nccl else "plain"
     yield from wrapped(line("  ", Part(f"{name}:", style)), why, width, "    ")
     if taken.source:
-        yield line("    ", Part(f"::: {taken.source}", "dim"))
+        yield line("    ", Part(f"::: {_place(taken.source, version)}", "dim"))
+
+
+def _place(source: str, version: str) -> str:
+    """A line of the engine as the hops above name it: ``as in`` where it was read in another version."""
+    code, _, wheel = source.rstrip(")").partition(" (")
+    return f"{'' if wheel.endswith(f' {version}') else 'as in '}{wheel} {code}"
 
 
 def _table(context: Context, path: DecodePath) -> Iterator[Line]:
@@ -184,7 +191,7 @@ def _notes(context: Context, path: DecodePath, width: int) -> Iterator[Line]:
     unknown = dict.fromkeys(step.phase.why for step in path.steps if step.phase.calls is None)
     for why in unknown:
         yield from wrapped(line("  ", Part("calls:", "dim")), why, width, "    ")
-    if any(_estimate(view, path, step) for step in path.steps):
+    if any(_estimate(view, path, step) for step in _shown(path)):
         yield from wrapped(line("  ", Part("estimate:", "dim")), trust(view, path.ranks), width, "    ")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,9 @@ def test_nccl_on_a_pcie_host_gets_an_estimate_and_a_warning_about_it(traced: Any
     lines = text.splitlines()
     assert lines[0] == "All-reduce over 4 ranks"
     assert lines[1] == "  NCCL: more than two ranks without NVLink between all of them"
-    assert lines[2].startswith("    ::: srt/distributed/parallel_state.py:")
+    assert re.fullmatch(
+        r"    ::: (as in )?sglang 0\.5\.\S+ srt/distributed/parallel_state\.py:[0-9]+", lines[2]
+    )
     assert "NCCL, Ring LL" in text
     assert "µs" in text
     assert "LL 8.2 µs (measured 11.8)" in " ".join(text.split())
@@ -94,6 +97,13 @@ def test_settings_of_nccl_narrow_what_it_may_choose(traced: Any) -> None:
     assert "prefill" in text
     assert data["prefill"]["tokens"] == 8192
     assert "NVLS" in json.dumps(data["prefill"]["choices"])
+
+
+def test_an_estimate_of_prefill_alone_is_explained_too(traced: Any) -> None:
+    text, data = traced(parallel={"tp_size": 4}, hardware=SWITCHED, server={"chunked_prefill_size": 65536})
+    assert {row["layers"]["carrier"] for row in data["sizes"]} == {"custom"}
+    assert data["prefill"]["layers"]["carrier"] == "nccl"
+    assert "  estimate: NCCL's own latency model" in text
 
 
 def test_an_nccl_whose_constants_were_not_read_gets_no_estimate(traced: Any) -> None:
