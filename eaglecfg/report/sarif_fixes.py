@@ -7,7 +7,7 @@ from typing import Any
 from eaglecfg.report.styled import visible
 from eaglecfg.rules.fixes import edits_of
 from eaglecfg.rules.outcome import Reported
-from eaglecfg.source.edit import Editor, EditRefused
+from eaglecfg.source.edit import Editor, EditRefused, apply_edits
 
 
 def fixes(found: Reported, artifact: dict[str, Any]) -> list[dict[str, Any]]:
@@ -18,6 +18,7 @@ def fixes(found: Reported, artifact: dict[str, Any]) -> list[dict[str, Any]]:
     editor = Editor(found.document)
     try:
         edits = edits_of(found.document, fix, editor)
+        apply_edits(found.document.text, edits)  # replacements must not overlap
     except EditRefused:
         return []
     replacements = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from eaglecfg.record import record
+from eaglecfg.record import record, replace
 from eaglecfg.review.fixed_data import comes_to, same_text
 from eaglecfg.rules.fingerprint import fingerprint
 from eaglecfg.rules.fixes import edits_of
@@ -114,7 +114,7 @@ def _pass(
             change = found.finding.fix
             assert change is not None
             try:
-                users.agree(change, own)
+                users.agree(found, own)
                 if not _untouched(document, after[index], change):
                     continue  # another fix of this pass changed it; the next pass looks again
                 after[index] = _made(after[index], change)
@@ -126,12 +126,15 @@ def _pass(
 
 def _made(document: Document, change: Fix) -> Document:
     """``document`` with the change made. Raises EditRefused."""
-    text = apply_edits(document.text, edits_of(document, change))
     mark = BYTE_ORDER_MARK if any(each.kind == "byte-order-mark" for each in document.problems) else ""
-    after = parse_document(mark + text, document.name, document.folder)
-    if not comes_to(document, after, change):
-        raise EditRefused("the text around it is written in a way that cannot be edited by machine")
-    return after
+    # One after the other: a key that moves may leave the line behind which it is put down again.
+    for each in (replace(change, also=()), *change.also):
+        text = apply_edits(document.text, edits_of(document, each))
+        after = parse_document(mark + text, document.name, document.folder)
+        if not comes_to(document, after, each):
+            raise EditRefused("the text around it is written in a way that cannot be edited by machine")
+        document = after
+    return document
 
 
 def _untouched(before: Document, now: Document, change: Fix) -> bool:
@@ -164,12 +167,14 @@ class _Users:
                 for path in deployment.origin.values():
                     self._readers.setdefault(path, set()).add(deployment.name)
 
-    def agree(self, change: Fix, wanted: Iterable[Reported]) -> None:
+    def agree(self, found: Reported, wanted: Iterable[Reported]) -> None:
         """Raise EditRefused where a deployment reads the same text and does not want it changed so."""
-        asked = list(wanted)
+        asked, change = list(wanted), found.finding.fix
+        assert change is not None
         for each in (change, *change.also):
             if each.kind in ("cut", "add"):
-                self._alone(each)
+                if found.deployment is not None:
+                    self._alone(each)
                 continue
             group = same_text(self._document, each.path)
             readers = {name for path in group for name in self._readers.get(path, ())}

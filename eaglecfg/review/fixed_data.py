@@ -25,25 +25,23 @@ def same_text(document: Document, path: KeyPath) -> tuple[KeyPath, ...]:
 
 
 def comes_to(before: Document, after: Document, fix: Fix) -> bool:
-    """Whether ``after`` holds what ``before`` held with ``fix`` and what belongs to it, and nothing else."""
+    """Whether ``after`` holds what ``before`` held with ``fix`` alone, without what belongs to it."""
     wanted = deepcopy(before.data)
     written: list[tuple[KeyPath, str]] = []
-    for each in (fix, *fix.also):
-        if each.kind == "cut":
-            continue
-        for path in same_text(before, each.path) if each.kind != "add" else (each.path,):
-            try:
-                _change(wanted, path, each)
-            except (KeyError, IndexError, TypeError):
-                return False
-            if each.kind in ("set", "add"):
-                written.append((path, each.text))
+    paths = same_text(before, fix.path) if fix.kind != "add" else (fix.path,)
+    for path in paths if fix.kind != "cut" else ():
+        try:
+            _change(wanted, path, fix)
+        except (AttributeError, KeyError, IndexError, TypeError):
+            return False
+        if fix.kind in ("set", "add"):
+            written.append((path, fix.text))
     if after.data is None or len(after.problems) > len(before.problems):
         return False
     if not all(_says(after, path, text) for path, text in written):
         return False
-    paths = [path for path, _ in written]
-    return _without(wanted, paths) == _without(after.data, paths)
+    apart = [path for path, _ in written]
+    return _without(wanted, apart) == _without(after.data, apart)
 
 
 def _text_of(place: Place) -> Span:

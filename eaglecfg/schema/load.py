@@ -95,11 +95,7 @@ def load_deployment(
         if message.startswith("the file"):
             message = f"deployment {name}{message.removeprefix('the file')}"
         inside = problem.path[:1] == ("deployments",)
-        problems.append(
-            SchemaProblem(
-                problem.kind, problem.path, message, problem.help, problem.at_key, name if inside else None
-            )
-        )
+        problems.append(replace(problem, message=message, deployment=name if inside else None))
     if accepted.model is None:
         return None, problems
     return LoadedDeployment(name, accepted.model, merged.origin, frozenset(accepted.removed)), problems
@@ -161,7 +157,7 @@ def _engine(document: Document, problems: list[SchemaProblem]) -> Engine | None:
         if not message.startswith("engine "):
             message = f"engine.{message}"
         help = problem.help if refusal.path else "write engine: {name: sglang, version: ...}"
-        problems.append(SchemaProblem(problem.kind, problem.path, message, help, problem.at_key))
+        problems.append(replace(problem, message=message, help=help))
     return accepted.model
 
 

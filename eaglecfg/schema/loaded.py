@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Engine
@@ -15,6 +15,20 @@ from eaglecfg.source.span import KeyPath
 if TYPE_CHECKING:
     # Most runs see no study file.
     from eaglecfg.schema.study import StudyFile
+
+
+@record
+class Remedy:
+    """What a machine can write in place of what was refused.
+
+    ``rename`` the key to ``text``, ``set`` the value to the source text ``text``, or ``move`` the key with
+    its value ``text`` to the document path ``to``. ``sure``: nothing else can have been meant.
+    """
+
+    kind: Literal["rename", "set", "move"]
+    text: str
+    sure: bool = False
+    to: KeyPath = ()
 
 
 @record
@@ -35,6 +49,7 @@ class SchemaProblem:
     deployment: str | None = None
     other: KeyPath | None = None
     more: int = 0
+    remedy: Remedy | None = None
 
 
 @record

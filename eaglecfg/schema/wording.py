@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from eaglecfg.schema.accept import Refusal
 from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.fields import field_at, fields_of
-from eaglecfg.schema.loaded import SchemaProblem
+from eaglecfg.schema.loaded import Remedy, SchemaProblem
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, Place, show_path
 
@@ -61,12 +62,17 @@ def problem_of(
         return SchemaProblem("missing-key", at, f"{where} needs the key {name}", f"add {name}:", True)
     at = locate(refusal.path)
     if refusal.reason == "extra_forbidden":
-        message, help = _unknown_key(model, refusal.path, str(at[-1]))
-        return SchemaProblem("unknown-key", at, message, help, True)
+        message, help, remedy = _unknown_key(model, refusal.path, str(at[-1]))
+        if remedy is not None and remedy.kind == "move":
+            value = _source(document, at)
+            to = (*at[: len(at) - len(refusal.path)], *remedy.to)
+            remedy = Remedy("move", value, to=to) if value else None
+        return SchemaProblem("unknown-key", at, message, help, True, remedy=remedy)
     takes = _takes(refusal)
     got = shown_value(refusal.value, document.places.get(at))
     message = f"{show_path(refusal.path) or 'the file'} takes {takes}, not {got}"
-    return SchemaProblem("wrong-type", at, message, _wrong_type_help(model, refusal, takes))
+    remedy = _value_remedy(refusal, takes, document.places.get(at))
+    return SchemaProblem("wrong-type", at, message, _wrong_type_help(model, refusal, takes), remedy=remedy)
 
 
 def sentence_of(refusal: Refusal, whole: str) -> str:
@@ -142,48 +148,79 @@ def _number_help(value: Any, takes: str) -> str:
     return f"write {takes}"
 
 
-def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple[str, str]:
-    """Message and help for the key at ``path`` that nothing knows."""
+def _value_remedy(refusal: Refusal, takes: str, place: Place | None) -> Remedy | None:
+    """The value that was meant, where the one that was written says so in another form."""
+    value = refusal.value
+    if place is None or place.text is None or value is None:
+        return None
+    if takes == "true or false":
+        word = place.text.strip().lower()
+        meant = _TRUTH.get(word) or _FALSEHOOD.get(word)
+        return Remedy("set", meant, True) if meant else None
+    if takes == "text" and not isinstance(value, str):
+        return Remedy("set", json.dumps(place.text, ensure_ascii=False), True)
+    if takes in ("a whole number", "a number") and not isinstance(value, bool):
+        plain = place.text.strip()
+        if isinstance(value, str) and plain.lstrip("-").isascii() and plain.lstrip("-").isdecimal():
+            return Remedy("set", str(int(plain)), True) if len(plain) < 20 else None
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+            return Remedy("set", str(int(value)), True)
+    return None
+
+
+def _source(document: Document, at: KeyPath) -> str:
+    """A scalar as it can be written elsewhere; empty where there is none."""
+    place = document.places.get(at)
+    if place is None or place.text is None or place.shared:
+        return ""
+    return json.dumps(place.text, ensure_ascii=False) if place.quoted else place.text
+
+
+def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple[str, str, Remedy | None]:
+    """Message, help and remedy for the key at ``path`` that nothing knows. A move is to a path inside the
+    model's data."""
     block = path[:-1]
     found = field_at(model, block) if block else None
     inner = found.model if found is not None else model
     known = list(fields_of(inner)) if inner is not None else []
     message = f'{show_path(block) or "the file"} has no key "{spelled[:_SHOWN]}"'
     foreign = _foreign_letter(spelled, known)
-    if foreign:
-        return message, foreign
+    if foreign is not None:
+        return message, foreign[0], Remedy("rename", foreign[1], True)
     name = spelled.lstrip("-").replace("-", "_").lower()
     # A key of a neighbouring block, or of a block inside this one.
     for owner, kind in fields_of(model).items():
         if kind.model is not None and not kind.named and owner not in block and name in fields_of(kind.model):
-            return message, f"{name} belongs under {owner}:"
+            return message, f"{name} belongs under {owner}:", Remedy("move", "", to=(owner, name))
     flags = block[:1] in (("parallel",), ("speculative",))
     # Beside these keys the engine has many flags of similar names, so a guess must be close.
     guess = nearest(name, known, 0.8 if flags else 0.6)
     if guess:
-        return message, f"the nearest key is {guess}"
+        return message, f"the nearest key is {guess}", Remedy("rename", guess, guess == name)
     if flags:
         prefix = "speculative_" if block[0] == "speculative" else ""
-        return message, f"flags of the engine that have no key here go under server:, as {prefix}{name}"
-    return message, f"known keys are {', '.join(known)}"
+        help = f"flags of the engine that have no key here go under server:, as {prefix}{name}"
+        return message, help, None
+    return message, f"known keys are {', '.join(known)}", None
 
 
-def _foreign_letter(spelled: str, known: Iterable[str]) -> str:
-    """The letter that only looks like one of ours, or cannot be seen at all; empty where there is none."""
+def _foreign_letter(spelled: str, known: Iterable[str]) -> tuple[str, str] | None:
+    """What to do about a letter that only looks like one of ours, or cannot be seen at all, and the key that
+    is meant; None where there is none."""
     strange = next((letter for letter in spelled if not letter.isascii()), None)
     if strange is None:
-        return ""
+        return None
     import unicodedata  # only on the way to a finding
 
     plain = "".join(letter for letter in spelled if letter.isascii())
     meant = nearest(plain, known, 0.8)
     if meant is None:
-        return ""
+        return None
     seen = (
         f'"{strange}"' if strange.isprintable() and not strange.isspace() else "a letter that cannot be seen"
     )
     name = unicodedata.name(strange, "no letter of ours")
-    return f"{seen} in it is U+{ord(strange):04X} {name}; type {meant} anew"
+    return f"{seen} in it is U+{ord(strange):04X} {name}; type {meant} anew", meant
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotChecked
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked
 from eaglecfg.schema.loaded import SchemaProblem
 
 
@@ -32,4 +32,22 @@ def finding_of(problem: SchemaProblem, why: str) -> Finding:
         help=problem.help,
         related=((problem.other, "first given here"),) if problem.other is not None else (),
         more=problem.more,
+        fix=fix_of(problem),
     )
+
+
+def fix_of(problem: SchemaProblem) -> Fix | None:
+    """The remedy of a problem as a fix."""
+    remedy = problem.remedy
+    if remedy is None or not problem.path:
+        return None
+    key = str(problem.path[-1])
+    match remedy.kind:
+        case "rename":
+            return Fix(f"write {remedy.text} for {key}", problem.path, remedy.text, remedy.sure, "rename")
+        case "set":
+            return Fix(f"set {key} to {remedy.text}", problem.path, remedy.text, remedy.sure)
+        case "move":
+            title = f"move {key} under {remedy.to[-2]}"
+            put = Fix(title, remedy.to, remedy.text, remedy.sure, "add")
+            return Fix(title, problem.path, "", remedy.sure, "remove", (put,))
