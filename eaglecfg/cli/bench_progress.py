@@ -70,7 +70,7 @@ class Progress:
         if kind == "job":
             self.job = about["job"]
             self._status("starting")
-        elif kind == "step":
+        elif kind == "step" and about["event"]["rank"] == 0:
             self._status(_step_words(about["event"]))
         elif kind == "launch":
             self.done += 1

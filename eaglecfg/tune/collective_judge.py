@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from eaglecfg.nccl.log.model import NcclLog
 
 ALPHA = 0.05
+LEAST_ROUNDS = 3
+"""With two rounds, one backwards, the launches of one setting can be neighbours in time: a quiet minute would
+look like a difference."""
 
 
 def judge(recorded: Recorded) -> Outcome:
@@ -38,7 +41,7 @@ def judge(recorded: Recorded) -> Outcome:
     good = [each.name for each in plan.settings if each.name not in failed and timed(launches, each.name)]
     rounds = _whole_rounds(launches, good)
     others = [name for name in good if name != DEFAULT]
-    judged = DEFAULT in good and len(rounds) > 1 and bool(others) and _scipy()
+    judged = DEFAULT in good and len(rounds) >= LEAST_ROUNDS and bool(others) and _scipy()
     count = len(others) * len(plan.sizes) if judged else 0
     cells = []
     for size in plan.sizes:
@@ -148,8 +151,9 @@ def _notes(
         return ("The default itself failed; what stands beside it has nothing to be compared with.",)
     if not others or DEFAULT not in good:
         return ()
-    if len(rounds) < 2:
-        return ("One launch of each setting shows no difference: give --processes 3 or more.",)
+    if len(rounds) < LEAST_ROUNDS:
+        words = "no whole round" if not rounds else "one round" if len(rounds) == 1 else "two rounds"
+        return (f"Nothing can be called real after {words}: give --processes {LEAST_ROUNDS} or more.",)
     if not _scipy():
         return (
             "The intervals need scipy: pip install 'eaglecfg[tune]', then eaglecfg bench-allreduce --from "

@@ -99,10 +99,20 @@ def test_one_round_is_shown_and_judged_by_nobody() -> None:
 
 def test_rounds_that_were_cut_short_do_not_count_for_intervals() -> None:
     outcome = measured(
-        make_plan(settings=[LL]), {DEFAULT: [12.0, 12.1, 12.2], "LL": [11.0, 11.1]}, complete=False
+        make_plan(settings=[LL], processes=4),
+        {DEFAULT: [12.0, 12.1, 12.2, 12.0], "LL": [11.0, 11.1, 11.2]},
+        complete=False,
     )
-    assert outcome.rounds == 2
+    assert outcome.rounds == 3
     assert not outcome.complete
+    assert cell(outcome, DEFAULT).launches == 4
+
+
+def test_two_rounds_call_nothing_real() -> None:
+    """The second goes backwards: of three settings the last has its two launches side by side in time."""
+    outcome = measured(make_plan(settings=[LL], processes=2), {DEFAULT: [12.0, 12.0], "LL": [6.0, 6.0]})
+    assert cell(outcome, "LL").verdict == "not judged"
+    assert "after two rounds" in outcome.notes[0]
 
 
 def test_without_a_default_nothing_is_compared() -> None:
