@@ -128,9 +128,12 @@ def _gpu(gpu: Gpu) -> str:
         used = f", {_size(gpu.memory_used_bytes)} used" if gpu.memory_used_bytes is not None else ""
         parts.append(f"{_size(gpu.memory_total_bytes)}{used}")
     if gpu.power_limit_watts is not None:
-        parts.append(f"limit {gpu.power_limit_watts:g} W")
+        now = f"{gpu.power_watts:.0f} of " if gpu.power_watts is not None else "at most "
+        parts.append(f"{now}{gpu.power_limit_watts:.0f} W")
     if gpu.sm_clock_mhz is not None and gpu.sm_clock_max_mhz is not None:
         parts.append(f"{gpu.sm_clock_mhz} of {gpu.sm_clock_max_mhz} MHz")
+    if gpu.utilisation_percent:
+        parts.append(f"{gpu.utilisation_percent} % busy")
     if gpu.celsius is not None:
         parts.append(f"{gpu.celsius} °C")
     if gpu.throttled:

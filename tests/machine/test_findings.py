@@ -181,6 +181,7 @@ CASES: list[tuple[str, str, Machine, str]] = [
     ("engine-variable-unread", "warning", env(SGLANG_ENABLE_PCIE_IPC_ALLREDUCE="1"), "SGLang 0.5.14"),
     ("launch-blocking", "warning", env(CUDA_LAUNCH_BLOCKING="1"), "CUDA_LAUNCH_BLOCKING"),
     ("nccl-p2p-off", "warning", env(NCCL_P2P_DISABLE="1"), "NCCL_P2P_DISABLE=1"),
+    ("nccl-p2p-off", "warning", conf(Setting("NCCL_P2P_LEVEL", "LOC", 3)), "NCCL_P2P_LEVEL=LOC"),
     (
         "nccl-conf-applies",
         "warning",
