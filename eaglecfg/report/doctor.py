@@ -18,8 +18,6 @@ from eaglecfg.report.styled import Line, Part, line, visible, wrapped
 GIB, MIB = 1 << 30, 1 << 20
 LABEL = 13
 """Columns of what a line is about."""
-MOST_PAIRS = 28
-"""Pairs that are listed one by one: all of eight GPUs."""
 LONGEST_VALUE = 300
 
 
@@ -55,10 +53,8 @@ def _facts(machine: Machine) -> Iterator[tuple[str, str]]:
         yield "", _gpu_modes(gpu)
     if machine.links is not None and machine.gpus:
         yield "topology", f"{machine.links.topology or 'not decided'}: {machine.links.why}"
-        for pair in machine.links.pairs[:MOST_PAIRS]:
-            yield f"  {pair.first} - {pair.second}", _pair(pair)
-        if len(machine.links.pairs) > MOST_PAIRS:
-            yield "", f"and {len(machine.links.pairs) - MOST_PAIRS} more pairs"
+        for text in _pairs(machine.links.pairs):
+            yield "", text
     yield from _python(machine)
     for name, value in machine.environment.items():
         yield "environment", f"{name}={value[:LONGEST_VALUE]}{' …' * (len(value) > LONGEST_VALUE)}"
@@ -155,6 +151,16 @@ def _gpu_modes(gpu: Gpu) -> str:
     if gpu.numa_node is not None:
         parts.append(f"NUMA node {gpu.numa_node}")
     return ", ".join([*parts, *(text for text in (gpu.bus, gpu.uuid) if text)])
+
+
+def _pairs(pairs: Sequence[Pair]) -> Iterator[str]:
+    """Pairs that are alike together: eight GPUs have 28."""
+    alike: dict[str, list[str]] = {}
+    for pair in pairs:
+        alike.setdefault(_pair(pair), []).append(f"{pair.first}-{pair.second}")
+    for text, names in alike.items():
+        whole = len(names) == len(pairs) > 1
+        yield f"{f'all {len(names)} pairs' if whole else ' '.join(names)}: {text}"
 
 
 def _pair(pair: Pair) -> str:

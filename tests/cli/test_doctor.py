@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from eaglecfg.machine.links import Links, Pair
 from eaglecfg.machine.nvml import NoNvml, open_nvml
+from eaglecfg.record import replace
 from eaglecfg.report.doctor import render
 from eaglecfg.report.doctor_json import NAME, as_json, json_schema
 from eaglecfg.report.styled import plain
@@ -73,8 +76,23 @@ def test_a_good_machine_says_so() -> None:
     text = plain(render(GOOD, [], (), version="1", width=100))
     assert text.endswith("nothing wrong in what was seen\n")
     assert "topology     nvswitch: NVLink joins every pair through switches\n" in text
+    assert "\n             0-1: NVLink through switches, P2P ok, PCIe SYS\n" in text
     assert "torch and the engine load the same one" in text
     assert '      gpu: "H200"\n' in text
+
+
+def test_pairs_that_are_alike_stand_together() -> None:
+    def shown(*joined: tuple[int, int]) -> str:
+        pairs = tuple(
+            Pair(a, b, (a, b) in joined, 4 if (a, b) in joined else 0, False, "ok", "SYS")
+            for a, b in itertools.combinations(range(4), 2)
+        )
+        machine = replace(GOOD, links=Links(pairs, "pcie", ""))
+        return plain(render(machine, [], (), version="1", width=100))
+
+    assert " all 6 pairs: no NVLink, P2P ok, PCIe SYS\n" in shown()
+    assert " 0-1 2-3: 4 NVLinks, P2P ok, PCIe SYS\n" in shown((0, 1), (2, 3))
+    assert " 0-2 0-3 1-2 1-3: no NVLink, P2P ok, PCIe SYS\n" in shown((0, 1), (2, 3))
 
 
 def test_findings_end_with_exit_code_one_from_the_asked_severity_on(
