@@ -302,7 +302,8 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
             click.echo("nothing to apply: no setting was shown to be faster")
         return
     try:
-        patch = make_patch(opened.config, opened.deployment, results.winner.deployment)
+        accepts = next((row.accept_length for row in results.rows if row.winner), None)
+        patch = make_patch(opened.config, opened.deployment, results.winner.deployment, accepts)
     except UsageError as error:
         (opened.folder / PATCH).unlink(missing_ok=True)
         hand = f"write by hand for {opened.deployment.name}: {by_hand(results.winner)}"

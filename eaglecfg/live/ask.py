@@ -16,7 +16,7 @@ from eaglecfg.machine.redact import is_secret_name, redact_data, redact_text
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.live.running import Generations, Running
 from eaglecfg.tune.client import INFO_PATHS
-from eaglecfg.tune.counters import Acceptance, add_up, read_request
+from eaglecfg.tune.counters import HISTOGRAMS, Acceptance, add_up, read_request
 from eaglecfg.tune.trial import Prompt
 
 MOST_INFO = 8 << 20
@@ -33,6 +33,9 @@ AT_ONCE = 4
 
 ENOUGH_FAILURES = 3
 """Failures, before any answer, after which no more is sent."""
+
+MOST_STEPS = 1_000_000
+"""Verify steps of one answer, and drafts accepted in them, beyond which a counter is none."""
 
 LONGEST_REASON = 200
 
@@ -144,10 +147,15 @@ def _generate(server: Server, asked: Asked, deadline: Deadline, info: Mapping[st
 
 
 def _counted(meta: Mapping[str, Any], num_steps: int | None) -> Acceptance | None:
+    """The counters of one answer; None for none, and for such as no version of the engine has."""
+    plain = {name: value for name, value in meta.items() if name not in HISTOGRAMS}
     try:
-        return read_request(meta, num_steps)
-    except (TypeError, ValueError):
-        return None  # counters of another form than any version has
+        found = read_request(plain, num_steps)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if found is None or not isinstance(found.correct, int | float):
+        return None
+    return found if found.verify_steps <= MOST_STEPS and 0 <= found.correct <= MOST_STEPS else None
 
 
 def _answers(server: Server, asked: Asked, deadline: Deadline) -> list[Mapping[str, Any] | str]:

@@ -67,6 +67,8 @@ def parse_address(url: str) -> Address:
 
     Raises UsageError; what the URL holds beside host, port and path is not repeated, as it may be a secret.
     """
+    if not url.strip().isprintable():
+        raise UsageError("--live takes the URL of a server, such as http://127.0.0.1:30000")
     parts = _split(url)
     if parts.username is not None or parts.password is not None:
         raise UsageError(
@@ -95,7 +97,7 @@ def _split(url: str) -> SplitResult:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One server and the key that it wants, empty where it wants none. Each request has its own connection."""
+    """One server, and the key that it wants. Each request has a connection of its own."""
 
     address: Address
     key: str = ""

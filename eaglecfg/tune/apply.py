@@ -22,6 +22,7 @@ from eaglecfg.source.span import KeyPath, Position, show_path
 from eaglecfg.tune.arm import OFF, arm_key, spelled, tree
 
 NO_NEWLINE = "\n\\ No newline at end of file\n"
+EXPECTED = "expected_accept_length"
 PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")
 NOT_TEXT = re.compile(r"(true|false|null|~|[-+.]?[0-9].*|[-+]?\.(inf|nan))", re.IGNORECASE)
 
@@ -41,8 +42,16 @@ class _Edit:
     text: str
 
 
-def make_patch(config: LoadedConfig, deployment: LoadedDeployment, wanted: Deployment) -> Patch:
+def make_patch(
+    config: LoadedConfig,
+    deployment: LoadedDeployment,
+    wanted: Deployment,
+    accept_length: float | None = None,
+) -> Patch:
     """Edit ``deployment`` in its file so that it launches ``wanted``.
+
+    ``accept_length`` is what ``wanted`` reached when it was measured; it becomes expected_accept_length,
+    which ``validate --live`` compares a running server with. Where ``wanted`` does not speculate, it goes.
 
     Raises UsageError where an edit would change something else too (a shared anchor), or where it cannot be
     made for this deployment alone (a key of ``defaults`` to be unset).
@@ -59,6 +68,7 @@ def make_patch(config: LoadedConfig, deployment: LoadedDeployment, wanted: Deplo
             editor.remove((section,))
         else:
             editor.set((section,), new)
+    _expect(editor, deployment.model.expected_accept_length, after, accept_length)
     text = editor.result()
     _check(config.document, deployment.name, text, wanted)
     name = patch_name(config.document.name)
@@ -87,6 +97,16 @@ def _edit_block(editor: _Editor, section: str, old: Mapping[str, Any] | None, ne
             editor.remove((section, name))
         elif old.get(name) != new[name]:
             editor.set((section, name), new[name])
+
+
+def _expect(editor: _Editor, old: float | None, after: Mapping[str, Any], measured: float | None) -> None:
+    """Write down the accept length that was measured, and take out one that means nothing any more."""
+    path: KeyPath = (EXPECTED,)
+    if after.get("speculative") == OFF:
+        if editor.find(path) is not None:
+            editor.remove(path)
+    elif measured is not None and round(measured, 2) != old:
+        editor.set(path, round(measured, 2))
 
 
 def _check(document: Document, name: str, text: str, wanted: Deployment) -> None:

@@ -59,6 +59,11 @@ def _prompt(line: str, where: str, number: int, render: Render) -> Prompt:
     )
 
 
+def _no_template(tokenizer: Path, error: Exception) -> UsageError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return UsageError(f"messages need the chat template of {tokenizer}, which cannot be used: {reason[:200]}")
+
+
 def _renderer(tokenizer: Path | None) -> Render:
     """Renders messages with the checkpoint's chat template; the tokenizer is loaded for the first line that
     needs it."""
@@ -72,7 +77,13 @@ def _renderer(tokenizer: Path | None) -> Render:
                 from transformers import AutoTokenizer
             except ImportError as error:
                 raise UsageError("messages need transformers: pip install 'eaglecfg[reference]'") from error
-            loaded.append(AutoTokenizer.from_pretrained(str(tokenizer)))
-        return str(loaded[0].apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+            try:
+                loaded.append(AutoTokenizer.from_pretrained(str(tokenizer)))
+            except Exception as error:  # whatever its files make of it
+                raise _no_template(tokenizer, error) from error
+        try:
+            return str(loaded[0].apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+        except Exception as error:  # a template may do anything
+            raise _no_template(tokenizer, error) from error
 
     return render

@@ -185,3 +185,30 @@ def test_the_names_in_a_patch_are_relative(tmp_path: Path, monkeypatch: pytest.M
 def test_a_file_without_a_last_newline_is_edited() -> None:
     body = "  chat:\n    target: {checkpoint: t}"
     assert patched(body, {"server.x": 1}) == body + "\n    server: {x: 1}"
+
+
+def expecting(body: str, values: dict[str, Any], accept_length: float | None) -> str:
+    config = load_config(parse_document(HEAD + body, "eaglecfg.yaml", "."))
+    (deployment,) = config.deployments
+    patch = make_patch(config, deployment, apply(deployment.model, values), accept_length)
+    return patch.text.removeprefix(HEAD)
+
+
+def test_the_accept_length_of_the_winner_is_written_down() -> None:
+    two = {"speculative": {"num_steps": 2}}
+    shape = FLOW.replace(
+        "{num_steps: 3, eagle_topk: 1, num_draft_tokens: 4}",
+        "{num_steps: 2, eagle_topk: 1, num_draft_tokens: 3}",
+    )
+    measured = "    expected_accept_length: 2.46\n"
+    assert expecting(FLOW, two, 2.4632) == shape.replace("  # other", f"{measured}  # other")
+    assert expecting(FLOW, two, None) == shape
+    again = FLOW.replace("  # other", "    expected_accept_length: 2.99  # last spring\n  # other")
+    assert "expected_accept_length: 2.46  # last spring\n" in expecting(again, two, 2.4632)
+    assert "expected_accept_length: 2.99  # last spring\n" in expecting(again, two, 2.9912)
+
+
+def test_the_accept_length_goes_with_speculation() -> None:
+    expected = FLOW.replace("  # other", "    expected_accept_length: 2.99\n  # other")
+    assert "expected_accept_length" not in expecting(expected, {"speculative": "off"}, None)
+    assert "expected_accept_length" not in expecting(FLOW, {"speculative": "off"}, None)

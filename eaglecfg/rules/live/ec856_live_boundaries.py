@@ -30,9 +30,10 @@ def check(ctx: Context) -> Iterator[Item]:
         wanted, what = ctx.boundaries.captured, "this config comes to"
     if wanted is None or tuple(found) == tuple(wanted):
         return
+    declared = ctx.model.capture.trained_boundaries is not None
     yield Finding(
         f"the server at {running.url} captures boundaries {found}, {what} {list(wanted)}",
-        path=ctx.where("capture", "trained_boundaries"),
+        path=ctx.where(*(("capture", "trained_boundaries") if declared else ("draft", "checkpoint"))),
         why="the server stays healthy and its answers stay right; only the accept length falls",
         help="restart the server with the draft that this config names, without --boundaries",
         evidence=(Evidence(f"{running.url}/server_info", "reference.boundaries", str(found)),),

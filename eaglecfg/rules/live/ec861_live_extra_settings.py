@@ -65,7 +65,7 @@ def _extra(ctx: Context, running: Running) -> Iterator[tuple[str, Any]]:
             continue
         default = ctx.engine.flags[name].default
         # What starts as nothing, or is read from somewhere, is mostly filled in by the engine.
-        if default not in (None, UNREADABLE) and not same(default, found):
+        if default not in (*UNSETTLED, UNREADABLE) and not same(default, found):
             yield name, found
 
 

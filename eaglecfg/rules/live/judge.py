@@ -47,7 +47,7 @@ def same(told: Any, found: Any) -> bool:
     if isinstance(told, bool) or isinstance(found, bool):
         return bool(told) is bool(found)
     if isinstance(told, int | float) and isinstance(found, int | float):
-        return float(told) == float(found)
+        return told == found
     if isinstance(told, dict | list) or isinstance(found, dict | list):
         return bool(_parsed(told) == _parsed(found))
     return str(told).lower() == str(found).lower()

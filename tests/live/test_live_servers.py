@@ -1,0 +1,112 @@
+"""The live check against real processes: the reference decoder, wired rightly or not, and the stand-in."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_servers import ROOT, Process
+
+from eaglecfg.cli.main import run
+
+PAIR = ROOT / "examples" / "tiny"
+SHAPE = (
+    *("--speculative-algorithm", "EAGLE3", "--speculative-num-steps", "2", "--speculative-eagle-topk", "1"),
+    *("--speculative-num-draft-tokens", "3", "--max-running-requests", "16"),
+)
+MEASURED = 2.46
+"""Accept length of the tiny pair with two steps, as the study on an H200 and on a CPU has it."""
+
+
+def reference(target: Path, draft: Path) -> Process:
+    models = ("--model-path", str(target), "--speculative-draft-model-path", str(draft))
+    return Process("eaglecfg.reference.serve", *models, *SHAPE)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A config of the trained pair, and beside it the same draft with other capture ids in its config."""
+    folder = tmp_path_factory.mktemp("live")
+    (folder / "target").symlink_to(PAIR / "target")
+    shutil.copytree(PAIR / "draft", folder / "draft")
+    shutil.copytree(PAIR / "draft", folder / "moved" / "draft")
+    path = folder / "moved" / "draft" / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config["eagle_config"]["eagle_aux_hidden_state_layer_ids"] = [4, 5, 6]
+    path.write_text(json.dumps(config), encoding="utf-8")
+    (folder / "eaglecfg.yaml").write_text(
+        "version: 1\n"
+        "engine: {name: sglang, version: 0.5.14}\n"
+        "deployments:\n"
+        "  tiny:\n"
+        "    target: {checkpoint: target}\n"
+        "    draft: {checkpoint: draft}\n"
+        "    speculative: {algorithm: EAGLE3, num_steps: 2, eagle_topk: 1, num_draft_tokens: 3}\n"
+        "    server: {max_running_requests: 16}\n"
+        f"    expected_accept_length: {MEASURED}\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def servers(pair: Path) -> Iterator[tuple[Process, Process]]:
+    """The reference decoder on both drafts, started together."""
+    both = reference(pair / "target", pair / "draft"), reference(pair / "target", pair / "moved" / "draft")
+    try:
+        for each in both:
+            each.wait()
+        yield both
+    finally:
+        for each in both:
+            each.stop()
+
+
+def checked(
+    pair: Path, url: str, capsys: pytest.CaptureFixture[str], *options: str
+) -> tuple[int, dict[str, str], str]:
+    """Exit code, findings by rule, and what was told on stderr."""
+    prompts = ("--live-prompts", str(PAIR / "prompts.jsonl"), *options)
+    code = run(["validate", str(pair / "eaglecfg.yaml"), "--live", url, "--format", "json", *prompts])
+    out, err = capsys.readouterr()
+    return code, {each["rule"]: each["message"] for each in json.loads(out)["findings"]}, err
+
+
+def test_a_server_of_the_config_passes_without_a_finding(
+    pair: Path, servers: tuple[Process, Process], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, told = checked(pair, servers[0].url, capsys, "--live-requests", "12")
+    assert (code, found) == (0, {})
+    assert "version 0.5.14 · speculation EAGLE3 · accept length 2.4" in told
+
+
+def test_a_server_with_other_ids_than_its_config_is_caught(
+    pair: Path, servers: tuple[Process, Process], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found, _ = checked(pair, servers[1].url, capsys)
+    assert code == 1
+    assert set(found) == {"EC856", "EC858"}
+    assert "captures boundaries [5, 6, 7], the draft was trained on [2, 4, 6]" in found["EC856"]
+    assert found["EC858"].startswith("silent loss")
+
+
+def test_the_stand_in_is_checked_like_any_server(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from eaglecfg.tune.standin.model import expected_accept_length
+
+    models = ("--model-path", "target", "--speculative-draft-model-path", "draft")
+    server = Process("eaglecfg.tune.standin", *models, *SHAPE, "--time-scale", "0")
+    path = pair / "standin.yaml"
+    text = (pair / "eaglecfg.yaml").read_text(encoding="utf-8")
+    try:
+        server.wait()
+        for expected, rules in ((expected_accept_length(2), set()), (4.0, {"EC858"})):
+            path.write_text(text.replace(str(MEASURED), f"{expected:.3f}"), encoding="utf-8")
+            code = run(["validate", str(path), "--live", server.url, "--format", "json"])
+            report = json.loads(capsys.readouterr().out)
+            assert {each["rule"] for each in report["findings"]} == rules
+            assert code == bool(rules)
+    finally:
+        server.stop()
