@@ -28,8 +28,10 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
     assert "2 steps beats the deployment as it stands by" in out
     assert "-    speculative: {num_steps: 4, eagle_topk: 1, num_draft_tokens: 5}   # as ever" in out
     edited = (folder.path / "eaglecfg.yaml").read_text(encoding="utf-8")
-    assert edited == CONFIG.replace("num_steps: 4", "num_steps: 2").replace("tokens: 5", "tokens: 3")
+    shape = CONFIG.replace("num_steps: 4", "num_steps: 2").replace("tokens: 5", "tokens: 3")
     result = folder.result
+    measured = next(row["accept_length"] for row in result["settings"] if row["winner"])
+    assert edited == f"{shape}    expected_accept_length: {round(measured, 2)}\n"
     assert result["winner"]["label"] == "2 steps"
     rows = {row["label"]: row for row in result["settings"]}
     assert rows["2 steps"]["accept_length"] > 1.5
