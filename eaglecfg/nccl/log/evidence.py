@@ -23,12 +23,12 @@ class Shown:
 
 
 def size(count: int) -> str:
-    """Bytes for people: exact multiples in KiB and MiB, else bytes."""
+    """Bytes for people: exact multiples in KiB and MiB, else all digits."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale and count * 10 % scale == 0:
             value = count / scale
             return f"{value:.0f} {unit}" if count % scale == 0 else f"{value:.1f} {unit}"
-    return f"{count} B"
+    return f"{count} bytes"
 
 
 def evidence(parsed: Parsed, log: NcclLog) -> Shown:
