@@ -211,7 +211,7 @@ def _verdicts(shown: Shown, width: int) -> Iterator[Line]:
         lead = line(
             f"  {visible(names[one.name]):<{widest}}  ", Part(f"{one.status:<12}", _STYLES[one.status])
         )
-        aligned = widest + 18
+        aligned = widest + 17
         yield from wrapped(lead, why, width, " " * (aligned if width - aligned >= 40 else 6))
 
 

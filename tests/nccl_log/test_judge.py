@@ -219,7 +219,13 @@ def test_variables_of_the_log_itself_are_not_judged() -> None:
 
 @pytest.mark.parametrize(
     ("count", "shown"),
-    [(0, "0 bytes"), (1023, "1023 bytes"), (57344, "56 KiB"), (1024 * 100 + 512, "100.5 KiB"), (1 << 20, "1 MiB")],
+    [
+        (0, "0 bytes"),
+        (1023, "1023 bytes"),
+        (57344, "56 KiB"),
+        (1024 * 100 + 512, "100.5 KiB"),
+        (1 << 20, "1 MiB"),
+    ],
 )
 def test_sizes(count: int, shown: str) -> None:
     assert size(count) == shown

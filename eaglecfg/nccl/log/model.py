@@ -114,7 +114,7 @@ class Enabled:
 class Choice:
     """What NCCL chose for one collective and message size, and how often it was put in a queue.
 
-    ``function`` is empty in logs of NCCL before 2.22, which leave it out. ``channels`` is (first, last).
+    ``function`` is empty in logs of NCCL 2.21, which leaves it out. ``channels`` is (first, last).
     ``kernel``, ``threads`` and the number of channels are told of symmetric kernels, ``engine`` of copy
     engines; those have neither algorithm nor protocol. ``processes`` said so: rank 0 alone, mostly.
     """
