@@ -9,7 +9,7 @@ import click
 from eaglecfg.cli.output import hub_settings, read_files, traceback_option
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
-from eaglecfg.review.render.form import FORMS, IN_CONTAINERS, Form, default_image, render
+from eaglecfg.review.render.form import FORMS, IN_CONTAINERS, Form, default_image, render, unreachable
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
@@ -73,6 +73,8 @@ def command(
             f"image: {default_image(config.engine)}, from the engine's version; --image names another",
             err=True,
         )
+    if form in IN_CONTAINERS and (host := unreachable(chosen.model, facts)):
+        click.echo(f"server.host is {host}: in a container nobody outside reaches the server there", err=True)
     click.echo(text, nl=False)
     return 0
 

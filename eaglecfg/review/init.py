@@ -81,8 +81,8 @@ def write(wanted: Wanted, name: str, folder: Path, checkpoints: Checkpoints) -> 
     context = deployment_context(config, config.deployments[0], checkpoints)
     lines = [
         *modeline(wanted.schema),
-        "# Written by eaglecfg init: the numbers are those of the checkpoints' own files, and are compared with",
-        "# them at every check. Check: eaglecfg validate. Look: eaglecfg trace. Launch: eaglecfg render.",
+        "# Written by eaglecfg init. The numbers are those of the checkpoints' files, which every check",
+        "# compares. Check: eaglecfg validate. Look: eaglecfg trace. Launch: eaglecfg render.",
         "version: 1",
         f"engine: {{name: sglang, version: {_version(wanted)}}}{_remark(wanted.version_remark)}",
         "",
@@ -142,7 +142,7 @@ def _draft(spelled: str, context: Context) -> Iterator[str]:
     if width is not None:
         yield f"      fc_input_width: {width}  # columns of fc.weight: captured states x target hidden size"
     yield from _capture(context)
-    yield "    speculative:  # a start that is rarely far off; `eaglecfg tune` measures which shape is best here"
+    yield "    speculative:  # a start that is rarely far off; `eaglecfg tune` measures which is best here"
     yield "      algorithm: EAGLE3"
     yield "      num_steps: 3"
     yield "      eagle_topk: 1"
@@ -168,16 +168,15 @@ def _capture(context: Context) -> Iterator[str]:
     if ids is not None:
         yield f"      layer_ids: {flow(list(ids))}  # as the draft's config.json spells them"
     else:
-        yield "      # layer_ids: the draft's config.json names none, so that the engine's default is captured"
+        yield "      # layer_ids: []  # the draft's config.json names none: the engine's default is captured"
     found = context.boundaries
     if found is not None and found.outcome == "captured":
-        engine = (
-            f"{context.engine.name} {context.engine.version}" if context.engine is not None else "the engine"
-        )
-        yield f"      # {engine} captures boundaries {flow(list(found.captured))}"
+        engine = context.engine
+        label = f"{engine.name} {engine.version}" if engine is not None else "the engine"
+        yield f"      # {label} captures boundaries {flow(list(found.captured))}"
     trained = context.training.boundaries if context.training is not None else None
     if trained is not None:
-        yield f"      trained_boundaries: {flow(list(trained))}  # as the draft's eaglecfg-training.json records"
+        yield f"      trained_boundaries: {flow(list(trained))}  # as the draft's eaglecfg-training.json says"
     elif ids is None:
         yield "      # trained_boundaries: []"
         yield from _how_to_know()
@@ -189,7 +188,7 @@ def _capture(context: Context) -> Iterator[str]:
 def _how_to_know() -> Iterator[str]:
     yield "      #   No file says which boundaries the draft was trained on, and only who trained it knows;"
     yield "      #   without them a wiring that is wrong but runs cannot be told from the right one."
-    yield "      #   Boundary i is the residual stream into layer i (hidden_states[i] of transformers, for i < n)."
+    yield "      #   Boundary i is the residual stream into layer i (transformers: hidden_states[i], i < n)."
 
 
 def _parallel(wanted: Wanted) -> Iterator[str]:
@@ -202,7 +201,7 @@ def _parallel(wanted: Wanted) -> Iterator[str]:
 def _server(facts: CheckpointFacts | None) -> Iterator[str]:
     yield "    # server: {mem_fraction_static: 0.85}   # any flag of the engine; underscores for hyphens"
     if facts is not None and facts.config is not None and "auto_map" in facts.config.raw:
-        yield "    #   The target's config.json names Python code of its own (auto_map). Once you have read that code:"
+        yield "    #   The target's config.json names code of its own (auto_map). Once you have read it:"
         yield "    # server: {trust_remote_code: true}"
 
 

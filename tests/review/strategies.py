@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from eaglecfg.schema.deployment import Deployment
 
 # What a config file can hold, and a process can be given: no control characters, no lone surrogates.
-TEXT = st.text(
-    st.characters(blacklist_categories=("Cs", "Cc"), whitelist_characters="\n\t"), max_size=40
-)
-NASTY = st.sampled_from(
-    ["", " ", "no", "1e3", "0x10", "null", "2001-01-01", "$HOME", "${A:-b}", "$(id)", "`id`", "a'b", 'a"b', "a\\", "\n",
-     "-x", "--y", "-1", "~/m", "#c", "a #b", "a: b", "*", "!x", "&a", "{}", "[]", "%", "$$", "$(A)", "$((1))", "é\u2028ü",
-     "a\nb", "=", "\\n", "'", '"', "0.80", "true", "${SGLANG_CHAT_TEMPLATE}", "a,b", "{{ x }}", "on", "\t", "😀", "$"]
-)  # fmt: skip
+TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc"), whitelist_characters="\n\t"), max_size=40)
+NASTY_VALUES = [
+    "", " ", "no", "1e3", "0x10", "null", "2001-01-01", "$HOME", "${A:-b}", "$(id)", "`id`", "a'b", 'a"b',
+    "a\\", "\n", "-x", "--y", "-1", "~/m", "#c", "a #b", "a: b", "*", "!x", "&a", "{}", "[]", "%", "$$",
+    "$(A)", "$((1))", "a\nb", "=", "\\n", "'", '"', "0.80", "true", "${SGLANG_CHAT_TEMPLATE}", "a,b", "on",
+    "{{ x }}", "\t", "😀", "$", "é\u2028ü",
+]  # fmt: skip
+NASTY = st.sampled_from(NASTY_VALUES)
 VALUE = NASTY | TEXT
 NAME = st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,12}", fullmatch=True)
 NUMBER = st.integers(0, 10**6) | st.floats(allow_nan=False, allow_infinity=False).map(float)
@@ -37,14 +37,22 @@ SERVER = st.fixed_dictionaries(
         "tensor-parallel-size": WHOLE,
         "port": st.integers(1, 65535),
         "host": VALUE,
-        "made_up": VALUE | NUMBER | st.booleans() | st.none() | st.lists(st.integers(0, 99) | NAME, max_size=3),
+        "made_up": VALUE
+        | NUMBER
+        | st.booleans()
+        | st.none()
+        | st.lists(st.integers(0, 99) | NAME, max_size=3),
         "speculative_token_map": VALUE,
         "speculative_num_steps": WHOLE,
         "revision": VALUE,
     },
 )
-MODEL = st.sampled_from(["models/t", "org/name", "/data/m", "../m", "org/name@main", "a/b/c"]) | TEXT.filter(bool)
-VARIABLES = st.dictionaries(NAME | st.sampled_from(["HF_TOKEN", "UID", "_", "IFS", "PATH_X", "NCCL_DEBUG"]), VALUE, max_size=4)
+MODEL = st.sampled_from(["models/t", "org/name", "/data/m", "../m", "org/name@main", "a/b/c"]) | TEXT.filter(
+    bool
+)
+VARIABLES = st.dictionaries(
+    NAME | st.sampled_from(["HF_TOKEN", "UID", "_", "IFS", "PATH_X", "NCCL_DEBUG"]), VALUE, max_size=4
+)
 
 
 def _deployment(parts: dict[str, Any]) -> Deployment:
@@ -59,7 +67,9 @@ DEPLOYMENTS = st.fixed_dictionaries(
             {}, optional={"tp_size": WHOLE, "dp_size": WHOLE, "enable_dp_attention": st.booleans()}
         ),
         "speculative": st.just("off")
-        | st.fixed_dictionaries({}, optional={"algorithm": VALUE, "num_steps": WHOLE, "num_draft_tokens": WHOLE}),
+        | st.fixed_dictionaries(
+            {}, optional={"algorithm": VALUE, "num_steps": WHOLE, "num_draft_tokens": WHOLE}
+        ),
         "server": SERVER,
         "nccl": st.dictionaries(st.sampled_from(["proto", "p2p_level", "NCCL_ALGO", "x"]), VALUE, max_size=2),
         "env": VARIABLES,

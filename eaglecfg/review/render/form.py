@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal, get_args
 
+from eaglecfg.engines.arguments import arguments
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.errors import UsageError
 from eaglecfg.review.render import compose, env_file, kubernetes, shell
@@ -44,6 +45,15 @@ def render(
         return env_file.render(launch)
     image = image or default_image(engine)
     return compose.render(launch, image) if form == "compose" else kubernetes.render(launch, image)
+
+
+def unreachable(deployment: Deployment, facts: EngineFacts | None) -> str:
+    """The address of the file at which nobody outside of a container finds the server; empty where all can."""
+    given = arguments(deployment, facts).get("host")
+    found = (
+        given is not None and isinstance(given.value, str) and re.match(r"127\.|localhost|::1", given.value)
+    )
+    return str(given.value) if given is not None and found else ""
 
 
 def default_image(engine: Engine) -> str:

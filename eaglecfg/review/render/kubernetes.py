@@ -25,14 +25,10 @@ def render(launch: Launch, image: str) -> str:
             "are not told their rank; render --as shell for each host"
         )
     name = object_name(launch.name)
-    handed = launch.handed
+    literals = " ".join(f"--from-literal={variable}=..." for variable in launch.handed)
     lines = [
         *header(launch),
-        *(
-            [f"# kubectl create secret generic {name}-secrets --from-literal={handed[0]}=..."]
-            if handed
-            else []
-        ),
+        *([f"# kubectl create secret generic {name}-secrets {literals}"] if literals else []),
         "apiVersion: apps/v1",
         "kind: Deployment",
         "metadata:",

@@ -1,0 +1,126 @@
+"""``eaglecfg render``: its forms as golden files, what it refuses, and its streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eaglecfg.cli.main import run
+from eaglecfg.rules.examples import materialize
+
+GOLDEN = Path(__file__).parent / "golden"
+SUFFIXES = {"shell": "sh", "env": "env", "compose": "compose.yaml", "kubernetes": "kubernetes.yaml"}
+
+
+def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run(["render", *arguments])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.mark.parametrize("name", ["full", "plain"])
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_each_form_is_as_it_was(name: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """After a wanted change, write the output of the same command into the file."""
+    code, out, _ = lines(capsys, str(GOLDEN / "eaglecfg.yaml"), "-d", name, "--as", form)
+    assert code == 0
+    assert out == (GOLDEN / f"{name}.{SUFFIXES[form]}").read_text(encoding="utf-8")
+    assert "not-for-your-eyes" not in out
+    assert ("speculative" in out) == (name == "full")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a small pair and a good eaglecfg.yaml; the current folder of the test."""
+    materialize({"title": "good"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_text_depends_on_nothing_but_the_file(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, first, _ = lines(capsys, "--as", "compose")
+    text = (folder / "eaglecfg.yaml").read_text()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "other.yaml").write_text(text)
+    monkeypatch.chdir(elsewhere)
+    monkeypatch.setenv("HF_HOME", "/nowhere")
+    assert lines(capsys, "other.yaml", "--as", "compose")[1] == first
+
+
+def test_the_options_change_what_they_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, err = lines(capsys, "--port", "8123", "--python", "/opt/a b/python")
+    assert "exec '/opt/a b/python' -m sglang.launch_server" in out
+    assert "--port 8123" in out
+    assert err == ""
+    _, out, err = lines(capsys, "--as", "kubernetes", "--port", "8123", "--image", "registry/x:1")
+    assert "image: registry/x:1" in out
+    assert "containerPort: 8123" in out
+    assert err == ""
+    _, out, err = lines(capsys, "--as", "compose")
+    assert "image: lmsysorg/sglang:v" in out
+    assert "--image names another" in err
+
+
+def test_errors_of_validate_refuse_and_force_overrides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    materialize({"title": "shifted", "deployment": {"capture": {"trained_boundaries": [2, 5, 8]}}}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = lines(capsys)
+    assert (code, out) == (1, "")
+    assert "error[EC201]" in err
+    assert "1 error in chat; not rendered (--force overrides)" in err
+    code, out, err = lines(capsys, "--force")
+    assert code == 0
+    assert out.startswith("#!/bin/sh\n")
+    assert "error[EC201]" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["nowhere.yaml"], 2, "nowhere.yaml"),
+        (["-d", "caht"], 2, "it has chat"),
+        (["--image", "x"], 2, "starts no container"),
+        (["--port", "0"], 2, "--port"),
+        (["--as", "helm"], 2, "--as"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(
+    arguments: list[str], code: int, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, out, err = lines(capsys, *arguments)
+    assert (found, out) == (code, "")
+    assert says in err
+    assert "Traceback" not in err
+
+
+def test_of_several_deployments_one_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = lines(capsys, str(GOLDEN / "eaglecfg.yaml"))
+    assert (code, out) == (2, "")
+    assert "name one with -d: full, plain" in err
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "version: 1\n", "deployments: {a: 1}\n", "\tx: [", "a: &a [*a]\n"]
+)
+def test_files_without_a_deployment(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    code, out, err = lines(capsys, str(path))
+    assert (code, out) == (2, "")
+    assert "no deployment to render" in err
+
+
+def test_an_engine_that_is_not_sglang_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "version: 1\nengine: {name: vllm, version: 1.0.0}\ndeployments: {a: {target: {checkpoint: m}}}\n"
+    )
+    code, out, err = lines(capsys, str(path), "--force")
+    assert (code, out) == (2, "")
+    assert "sglang" in err
