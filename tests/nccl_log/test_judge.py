@@ -16,6 +16,33 @@ DONE = (
 )
 
 
+ASKED = tuple(
+    Asked(name, text, text, version="2.27.5")
+    for name, text in {
+        "NCCL_PROTO": "LL",
+        "NCCL_ALGO": "allreduce:tree",
+        "NCCL_NTHREADS": "64",
+        "NCCL_P2P_LEVEL": "SYS",
+        "NCCL_THREAD_THRESHOLDS": "1 2 3",
+        "NCCL_NVLS_ENABLE": "1",
+        "NCCL_NVLS_NCHANNELS": "8",
+        "NCCL_MIN_NCHANNELS": "4",
+        "NCCL_MAX_CTAS": "8",
+        "NCCL_SHM_DISABLE": "1",
+        "NCCL_CUMEM_ENABLE": "0",
+        "NCCL_NET": "IB",
+        "NCCL_IB_DISABLE": "1",
+        "NCCL_CGA_CLUSTER_SIZE": "2",
+        "NCCL_SYM_KERNEL": "^K",
+        "NCCL_SYM_NOWIN_ENABLE": "1",
+        "NCCL_TUNER_PLUGIN": "x",
+        "NCCL_NO_SUCH": "1",
+        "NCCL_BUFFSIZE": "true",
+    }.items()
+)
+"""A setting for every reader of evidence."""
+
+
 def job(*more: str, coll: int = 24, nvls: int = 0, version: str = "2.27.5") -> list[str]:
     """One rank that finished, with ENV on, and what else it says."""
     lines = [f"NCCL version {version}", "NCCL_SOCKET_NTHREADS set by environment to 1."]
