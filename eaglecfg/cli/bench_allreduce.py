@@ -15,7 +15,6 @@ from eaglecfg.cli.output import color_option, columns, json_errors, traceback_op
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import Recorded, read_recorded
 from eaglecfg.nccl.bench.plan import BenchPlan
-from eaglecfg.nccl.bench.verdicts import Outcome
 
 FAILED = 1
 INTERRUPTED = 130
@@ -140,22 +139,22 @@ def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
     if not run.launches and interrupted:
         note("interrupted before the first launch was finished")
         return INTERRUPTED
-    code = _show(Recorded(plan, tuple(run.launches), not interrupted), form, color)
-    return INTERRUPTED if interrupted else code
+    return _show(Recorded(plan, tuple(run.launches), not interrupted), form, color, interrupted=interrupted)
 
 
-def _show(recorded: Recorded, form: str, color: str) -> int:
+def _show(recorded: Recorded, form: str, color: str, *, interrupted: bool = False) -> int:
     from eaglecfg import __version__
     from eaglecfg.report.bench_allreduce import as_json, markdown, render
     from eaglecfg.tune.collective_judge import judge
 
-    outcome: Outcome = judge(recorded)
+    if not recorded.launches:
+        raise UsageError("there is no finished launch in these results")
+    outcome = judge(recorded)
+    code = INTERRUPTED if interrupted else FAILED if outcome.troubles or not outcome.measured else 0
     if form == "json":
-        click.echo(as_json(outcome, version=__version__), nl=False)
+        click.echo(as_json(outcome, code, version=__version__), nl=False)
     elif form == "markdown":
         click.echo(markdown(outcome), nl=False)
     else:
         write(render(outcome, columns()), color)
-    if not recorded.launches:
-        raise UsageError("there is no launch in these results")
-    return FAILED if outcome.troubles or not outcome.measured else 0
+    return code

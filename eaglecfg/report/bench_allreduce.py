@@ -13,6 +13,7 @@ from eaglecfg.nccl.bench.verdicts import Cell, Outcome
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
 
 VERSION = 1
+LONGEST_NAME = 40
 WIDE = 2.0
 """The width of an interval, as a share, beyond which its ends mean nothing to anybody."""
 
@@ -32,6 +33,8 @@ def render(outcome: Outcome, width: int) -> list[Line]:
         for cell, row in zip(outcome.at(size), block, strict=True):
             out.append(_aligned(row, widths, "plain", _STYLE.get(cell.verdict, "plain")))
     out.append(())
+    for text in _legend(outcome):
+        out += _paragraph(visible(text), width)
     for trouble in outcome.troubles:
         lead = line(Part(f"{visible(trouble.setting)} failed ({trouble.failure}):", "error"))
         out += wrapped(lead, visible(trouble.message), width, "  ")
@@ -110,7 +113,7 @@ def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
     if cell.low is not None and cell.high is not None:
         against += f" ({interval(cell.low, cell.high)})"
     return (
-        visible(cell.setting),
+        _name(cell.setting),
         "-" if cell.us is None else f"{cell.us:.2f}" if cell.us < 1000 else f"{cell.us:.0f}",
         "-" if cell.spread is None else f"{cell.spread * 100:.1f} %",
         "-" if cell.wander is None else f"{cell.wander * 100:.1f} %",
@@ -123,6 +126,18 @@ def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
 def interval(low: float, high: float) -> str:
     """Two changes; in words where they are too far apart to mean anything."""
     return "not resolved" if high - low > WIDE else f"{low * 100:+.1f} to {high * 100:+.1f} %"
+
+
+def _name(setting: str) -> str:
+    """The name as a column holds it."""
+    text = visible(setting)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 9]}…{text[-8:]}"
+
+
+def _legend(outcome: Outcome) -> list[str]:
+    """What stands behind names that do not say it themselves."""
+    settings = [each for each in outcome.plan.settings if each.variables]
+    return [f"{_name(each.name)}: {each.spelled}" for each in settings if _name(each.name) != each.spelled]
 
 
 def _size_head(size: Size) -> str:
@@ -146,9 +161,8 @@ def markdown(outcome: Outcome) -> str:
         out += [f"### {_size_head(size)}", "", f"| {' | '.join(HEAD)} |", "|---|---:|---:|---:|---|---|---|"]
         out += [f"| {' | '.join(map(_escaped, _row(cell, outcome)))} |" for cell in outcome.at(size)]
         out.append("")
-    variables = [f"{each.name}: `{each.spelled}`" for each in outcome.plan.settings if each.variables]
-    if variables:
-        out += [f"Settings: {_escaped(', '.join(variables))}.", ""]
+    legend = [f"- {_escaped(text)}" for text in _legend(outcome)]
+    out += [*legend, ""] if legend else []
     for trouble in outcome.troubles:
         out += [f"- {_escaped(trouble.setting)} failed ({trouble.failure}): {_escaped(trouble.message)}"]
         out += [f"  - `{_escaped(each)}`" for each in trouble.lines[-3:]]
@@ -160,14 +174,13 @@ def _escaped(text: str) -> str:
     return visible(text).replace("|", "\\|")
 
 
-def as_json(outcome: Outcome, *, version: str) -> str:
+def as_json(outcome: Outcome, exit_code: int, *, version: str) -> str:
     """The result as JSON text; schemas/bench-allreduce.schema.json describes it."""
-    return json.dumps(as_data(outcome, version=version), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(as_data(outcome, exit_code, version=version), indent=2, ensure_ascii=False) + "\n"
 
 
-def as_data(outcome: Outcome, *, version: str) -> dict[str, Any]:
+def as_data(outcome: Outcome, exit_code: int, *, version: str) -> dict[str, Any]:
     """The result as plain data, times in µs, changes as shares of the default's time."""
-    failed = bool(outcome.troubles)
     return {
         "version": VERSION,
         "tool": {"name": "eaglecfg", "version": version},
@@ -180,7 +193,7 @@ def as_data(outcome: Outcome, *, version: str) -> dict[str, Any]:
             "compared_sums": outcome.checked,
             "comparisons": outcome.comparisons,
             "rounds": outcome.rounds,
-            "exit_code": 1 if failed or not outcome.measured else 0 if outcome.complete else 130,
+            "exit_code": exit_code,
         },
         "results": [_cell_data(cell) for cell in outcome.cells],
         "failures": [

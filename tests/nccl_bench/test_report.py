@@ -63,6 +63,20 @@ def test_any_width_gives_a_table(outcome: Outcome, width: int) -> None:
     assert "faster" in plain(render(outcome, width))
 
 
+def test_long_names_are_cut_in_tables_and_stand_whole_below() -> None:
+    long = Setting("NCCL_TUNER_PLUGIN=" + "x" * 300, {"NCCL_TUNER_PLUGIN": "x" * 300})
+    text = plain(
+        render(judge(Recorded(make_plan(settings=[long]), (launch(long.name, 0, {14336: 1.0}),), True)), 110)
+    )
+    table, _, below = text.partition("\n\nNCCL_TUNER")
+    assert max(map(len, table.splitlines())) <= 110
+    assert "x" * 300 in below
+
+
+def test_names_that_do_not_tell_their_variables_are_explained(outcome: Outcome) -> None:
+    assert "LL: NCCL_PROTO=LL" in plain(render(outcome, 110))
+
+
 def test_markdown_tables_have_as_many_cells_in_every_row(outcome: Outcome) -> None:
     rows = [line for line in markdown(outcome).splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {8}
@@ -71,7 +85,7 @@ def test_markdown_tables_have_as_many_cells_in_every_row(outcome: Outcome) -> No
 
 def test_json_is_as_its_schema_says(outcome: Outcome) -> None:
     jsonschema.Draft7Validator.check_schema(SCHEMA)
-    data = json.loads(as_json(outcome, version="1.2.3"))
+    data = json.loads(as_json(outcome, 1, version="1.2.3"))
     jsonschema.validate(data, SCHEMA)
     assert data["summary"]["exit_code"] == 1
     assert [each["verdict"] for each in data["results"]][:3] == ["baseline", "faster", "failed"]
@@ -79,12 +93,12 @@ def test_json_is_as_its_schema_says(outcome: Outcome) -> None:
 
 def test_json_of_nothing_and_of_an_error_are_as_the_schema_says() -> None:
     nothing = judge(Recorded(make_plan(settings=[LL]), (), False))
-    jsonschema.validate(as_data(nothing, version="0"), SCHEMA)
+    jsonschema.validate(as_data(nothing, 1, version="0"), SCHEMA)
     jsonschema.validate(json.loads(error_json("it broke", 2, version="0")), SCHEMA)
 
 
 def test_every_key_of_the_result_is_in_the_schema(outcome: Outcome) -> None:
-    data = as_data(outcome, version="0")
+    data = as_data(outcome, 0, version="0")
     for name, part in (
         ("plan", data["plan"]),
         ("summary", data["summary"]),
