@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping
@@ -118,6 +119,10 @@ def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
     from eaglecfg.tune.collectives import Collectives
     from eaglecfg.tune.interrupts import Interrupts
 
+    if len(plan.settings) > 1 and importlib.util.find_spec("scipy") is None:
+        note(
+            "note: without scipy there are no intervals; --output keeps the results for a Python that has it"
+        )
     for text in plan_lines(plan):
         note(text)
     interrupted = False

@@ -105,7 +105,12 @@ def _real(outcome: Outcome) -> list[str]:
 
 def percent(change: float | None) -> str:
     """A share as a signed change of time."""
-    return "" if change is None else f"{change * 100:+.1f} %"
+    return "" if change is None else f"{_hundredths(change)} %"
+
+
+def _hundredths(share: float) -> str:
+    """A share times a hundred with its sign, and no sign on a zero that only rounding made."""
+    return f"{round(share * 100, 1) + 0.0:+.1f}"
 
 
 def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
@@ -125,7 +130,7 @@ def _row(cell: Cell, outcome: Outcome) -> tuple[str, ...]:
 
 def interval(low: float, high: float) -> str:
     """Two changes; in words where they are too far apart to mean anything."""
-    return "not resolved" if high - low > WIDE else f"{low * 100:+.1f} to {high * 100:+.1f} %"
+    return "not resolved" if high - low > WIDE else f"{_hundredths(low)} to {_hundredths(high)} %"
 
 
 def _name(setting: str) -> str:
