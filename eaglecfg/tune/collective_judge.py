@@ -156,8 +156,8 @@ def _notes(
         return (f"Nothing can be called real after {words}: give --processes {LEAST_ROUNDS} or more.",)
     if not _scipy():
         return (
-            "The intervals need scipy: pip install 'eaglecfg[tune]', and show the file of --output again with "
-            "--from.",
+            "The intervals need scipy: pip install 'eaglecfg[tune]', and show the file of --output again "
+            "with --from.",
         )
     return ()
 
