@@ -7,6 +7,7 @@ from collections.abc import Collection
 from copy import deepcopy
 from typing import Any
 
+from eaglecfg.rules.fixes import kept_blocks
 from eaglecfg.rules.model import Fix
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import parse_document
@@ -78,7 +79,7 @@ def _take_out(holders: list[Any], path: KeyPath) -> None:
         if len(holder) > 1:
             del holder[path[depth]]
             return
-        if depth <= 2 and not isinstance(path[depth], int):
+        if depth <= kept_blocks(path) and not isinstance(path[depth], int):
             raise KeyError(path)
 
 

@@ -7,6 +7,7 @@ from eaglecfg.schema.load import is_text
 from eaglecfg.schema.load_study import kind_of
 from eaglecfg.source.document import Document
 from eaglecfg.source.edit import Edit, Editor
+from eaglecfg.source.span import KeyPath
 
 
 def edits_of(document: Document, fix: Fix, editor: Editor | None = None) -> tuple[Edit, ...]:
@@ -25,12 +26,18 @@ def _edit(editor: Editor, fix: Fix) -> Edit:
         case "rename":
             return editor.rename(fix.path, fix.text)
         case "remove":
-            return editor.remove(fix.path)
+            return editor.remove(fix.path, kept_blocks(fix.path))
         case "add":
             return editor.add(fix.path, fix.text)
         case "cut":
             assert fix.span is not None
             return editor.cut(fix.span)
+
+
+def kept_blocks(path: KeyPath) -> int:
+    """How deep the blocks lie that stay, though empty, when ``path`` goes: no deployment ends with its last
+    key."""
+    return 2 if path[:1] == ("deployments",) else 0
 
 
 def _means_text(document: Document, fix: Fix) -> bool:

@@ -78,16 +78,21 @@ class Editor:
     def rename(self, path: KeyPath, name: str) -> Edit:
         """Write ``name`` for the key at ``path``; its quotes stay."""
         key = self._key(path)
+        if (*path[:-1], name) in self.document.places:
+            raise EditRefused(f"{show_path((*path[:-1], name))} is there already")
         start, end = self.offset(key.start), self.offset(key.end)
         old = self.document.text[start:end]
         return Edit(start, end, self._spelled(name, old if old[:1] in ('"', "'") else ""))
 
-    def remove(self, path: KeyPath) -> Edit:
-        """Take a key and its value, or an item of a list, out; with the block that it was alone in."""
+    def remove(self, path: KeyPath, kept: int = 1) -> Edit:
+        """Take a key and its value, or an item of a list, out; with the block that it was alone in.
+
+        Blocks at a depth of up to ``kept`` are not taken out so.
+        """
         self._place(path)
         siblings = self._siblings(path)
-        if len(siblings) == 1 and (len(path) > 3 or isinstance(path[-1], int)):
-            return self.remove(path[:-1])
+        if len(siblings) == 1 and (len(path) - 1 > kept or isinstance(path[-1], int)):
+            return self.remove(path[:-1], kept)
         if len(siblings) == 1:
             raise EditRefused("it is the only key there")
         start, end = self._extent(path)
@@ -116,6 +121,8 @@ class Editor:
 
     def add(self, path: KeyPath, text: str) -> Edit:
         """Make a key of ``path`` with the value ``text``, in the nearest block that stands in the file."""
+        if path in self.document.places:
+            raise EditRefused(f"{show_path(path)} is there already")
         depth, entry = len(path) - 1, f"{self._spelled(str(path[-1]), '')}: {self._spelled(text, '')}"
         while depth and path[:depth] not in self.document.places:
             depth -= 1

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.record import replace
 from eaglecfg.rules.architecture.drafts import engine_label, runs_eagle3
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.remedies import give, leave_out
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -21,6 +23,7 @@ def check(context: Context) -> Iterator[Item]:
             today=Today.NOTHING,
             why="nothing about the wiring between target and draft is checked",
             help="move the path to draft: {checkpoint: ...}",
+            fix=_move(context),
             values={"draft": None},
             incomplete=True,
         )
@@ -33,6 +36,16 @@ def check(context: Context) -> Iterator[Item]:
         help="add draft: {checkpoint: ...} with an EAGLE-3 draft, or set speculative: off",
         values={"algorithm": "EAGLE3", "draft": None},
     )
+
+
+def _move(context: Context) -> Fix | None:
+    """The same path where it is read; the server gets the same."""
+    old = leave_out(context, "speculative_draft_model_path", safe=True)
+    named = context.argument("speculative_draft_model_path")
+    if old is None or not isinstance(named, str):
+        return None
+    new = give(context, ("draft", "checkpoint"), named, safe=True)
+    return replace(old, title="move the path to draft.checkpoint", also=(new,))
 
 
 def _instead(context: Context) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -44,6 +45,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 else " at a flag that it does not know"
             ),
             help=advice,
+            fix=_fix(ctx, argument, name, longer),
             values={"flag": argument.name, "versions": versions[:1] + versions[-1:]},
         )
 
@@ -60,6 +62,18 @@ def _advice(ctx: Context, longer: list[str], name: str) -> str:
     assert ctx.engine is not None
     near = longer or difflib.get_close_matches(name, list(ctx.engine.flags), n=2, cutoff=0.75)
     return f"did you mean {' or '.join(sorted(near)[:3])}?" if near else "leave it out"
+
+
+def _fix(ctx: Context, argument: Argument, name: str, longer: Sequence[str]) -> Fix | None:
+    """The one flag that is near enough, for a key under ``server:``."""
+    import difflib
+
+    assert ctx.engine is not None
+    near = longer or difflib.get_close_matches(name, list(ctx.engine.flags), n=2, cutoff=0.85)
+    if len(near) != 1 or argument.path[:1] != ("server",) or near[0] in (ctx.arguments or {}):
+        return None
+    at = ctx.where(*argument.path)
+    return Fix(f"write {near[0]} for {at[-1]}", at, near[0], safe=False, kind="rename")
 
 
 RULE = Rule(

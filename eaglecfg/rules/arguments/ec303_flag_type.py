@@ -6,14 +6,23 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.numerals import whole
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 
 WANTED = {"bool": "true or false", "int": "a whole number", "float": "a number", "str": "text"}
 
 OBJECTS = frozenset({"json_model_override_args"})
 """Flags that are text to the argument parser and JSON to who reads it (srt/configs/model_config.py:612)."""
+
+
+_TRUTH = {"true": "true", "yes": "true", "on": "true", "1": "true"} | {
+    "false": "false",
+    "no": "false",
+    "off": "false",
+    "0": "false",
+}
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -44,8 +53,17 @@ def check(ctx: Context) -> Iterator[Item]:
             if fact.type != "bool"
             else "the flag is a switch without a value; the command line would not be the one that is meant",
             help=f"write {WANTED[fact.type]}",
+            fix=_switch(ctx, argument, fact.type),
             values={argument.name: argument.value, "type": fact.type},
         )
+
+
+def _switch(ctx: Context, argument: Argument, kind: str) -> Fix | None:
+    """The value of a switch that was written as a word or a number."""
+    word = str(argument.value).strip().lower()
+    if kind != "bool" or word not in _TRUTH:
+        return None
+    return Fix(f"set {argument.name} to {_TRUTH[word]}", ctx.where(*argument.path), _TRUTH[word])
 
 
 def _reads(kind: str, value: Any) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from eaglecfg.engines.arguments import Argument
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed
-from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Fix, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.remedies import alike
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -32,8 +34,16 @@ def check(ctx: Context) -> Iterator[Item]:
             help=(f"did you mean {near[0]}? " if near else "")
             + f"choices are {listed(list(fact.choices), 8)}",
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", fact.source, listed(list(fact.choices), 8)),),
+            fix=_fix(ctx, argument, near),
             values={argument.name: argument.value},
         )
+
+
+def _fix(ctx: Context, argument: Argument, near: Sequence[str]) -> Fix | None:
+    if not near or isinstance(argument.value, list):
+        return None
+    sure = alike(near[0], str(argument.value))
+    return Fix(f"set {argument.name} to {near[0]}", ctx.where(*argument.path), near[0], sure)
 
 
 RULE = Rule(

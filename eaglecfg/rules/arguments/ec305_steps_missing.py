@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.arguments.shape import asked
+from eaglecfg.rules.arguments.shape import Asked, asked
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -28,8 +29,16 @@ def check(ctx: Context) -> Iterator[Item]:
         why="SGLang chooses all three numbers or none; it stops with a bare AssertionError while it reads "
         "its arguments",
         help=f"add num_steps (a chain of n steps has n + 1 draft tokens), or leave out {spelled}",
+        fix=_chain(ctx, shape),
         values=dict(given),
     )
+
+
+def _chain(ctx: Context, shape: Asked) -> Fix | None:
+    """The steps of a chain of so many tokens."""
+    if shape.tokens is None or shape.tokens < 2 or shape.topk not in (None, 1):
+        return None
+    return give(ctx, ("speculative", "num_steps"), shape.tokens - 1)
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import adaptive_steps, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -22,6 +23,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.argument_path("speculative_num_steps"),
         why="SGLang compares the missing number with 1: a TypeError while it reads its arguments",
         help="add eagle_topk: 1 for a chain",
+        fix=give(ctx, ("speculative", "eagle_topk"), 1),
         values={"num_steps": shape.steps},
     )
 

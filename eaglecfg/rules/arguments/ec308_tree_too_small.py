@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import asked, tree_tokens
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
         arithmetic=(
             f"candidates: {topk} + {steps - 1} × {topk} × {topk} = {most - 1}, and the root makes {most}",
         ),
+        fix=write(ctx, "speculative_num_draft_tokens", most),
         values={"num_steps": steps, "eagle_topk": topk, "num_draft_tokens": shape.tokens, "most": most},
     )
 

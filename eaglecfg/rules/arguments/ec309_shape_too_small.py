@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -32,6 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 help="write speculative: off to serve without speculation"
                 if name != "eagle_topk"
                 else "write eagle_topk: 1 for a chain",
+                fix=write(ctx, "speculative_eagle_topk", 1) if name == "eagle_topk" else None,
                 values={name: number},
             )
             return

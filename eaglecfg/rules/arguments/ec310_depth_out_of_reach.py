@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -27,6 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
         arithmetic=(
             f"root + {deepest} = {shape.tokens} tokens; a branch of {shape.steps} needs {shape.steps + 1}",
         ),
+        fix=write(ctx, "speculative_num_steps", deepest),
         values={"num_steps": shape.steps, "num_draft_tokens": shape.tokens},
     )
 

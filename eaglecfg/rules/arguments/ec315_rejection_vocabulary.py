@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 from eaglecfg.rules.vocabulary.facts import draft_vocabulary
 
 FLAGS = ("speculative_use_rejection_sampling", "speculative_use_block_verification")
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
             config_line(ctx.draft.config, "draft_vocab_size"),
             config_line(ctx.target.config, "vocab_size"),
         ),
+        fix=leave_out(ctx, flag),
         values={"draft_vocab_size": vocabulary.rows, "vocab_size": vocabulary.target},
     )
 

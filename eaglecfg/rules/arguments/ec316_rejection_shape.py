@@ -9,6 +9,7 @@ from eaglecfg.rules.arguments.ec317_lossy_acceptance import THRESHOLDS
 from eaglecfg.rules.arguments.shape import algorithm, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out, write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -26,6 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "arguments",
             help=f"leave out {threshold}, or {flag}",
             related=((ctx.argument_path(flag), "rejection sampling is on"),),
+            fix=leave_out(ctx, threshold),
             values={threshold: ctx.argument(threshold)},
         )
         return
@@ -41,6 +43,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "arguments",
             help="write num_steps and eagle_topk: 1",
             related=((ctx.argument_path(flag), "rejection sampling is on"),),
+            fix=write(ctx, "speculative_eagle_topk", 1),
             values={"eagle_topk": topk},
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 THRESHOLDS = ("speculative_accept_threshold_single", "speculative_accept_threshold_acc")
 
@@ -24,6 +25,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 why="draft tokens are accepted that the target would not have sampled: answers change, and "
                 "nothing says so",
                 help=f"leave out {name}, unless a change of the output is what you want",
+                fix=leave_out(ctx, name),
                 values={name: value},
             )
 

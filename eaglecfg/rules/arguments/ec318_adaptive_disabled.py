@@ -8,6 +8,7 @@ from eaglecfg.rules.arguments.shape import algorithm, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.remedies import leave_out
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
         help="leave out speculative_adaptive, or write eagle_topk: 1"
         if "topk" in because
         else "leave out speculative_adaptive",
+        fix=leave_out(ctx, "speculative_adaptive", safe=True),
         values={"speculative_adaptive": True},
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 WINDOW, SINK = "speculative_draft_window_size", "speculative_draft_sink_size"
 
@@ -22,6 +23,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why="a sink is what a window keeps from the start of the text; SGLang stops while it reads its "
             "arguments",
             help=f"add {WINDOW}, or leave out {SINK}",
+            fix=leave_out(ctx, SINK),
             values={SINK: sink},
         )
         return
@@ -32,6 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 path=ctx.argument_path(name),
                 why="SGLang stops while it reads its arguments",
                 help=f"leave out {name} to let the draft see the whole text",
+                fix=leave_out(ctx, name),
                 values={name: value},
             )
             return
@@ -54,6 +57,7 @@ def _ignored(ctx: Context) -> Iterator[Item]:
         today=Today.IGNORED,
         why="the draft class does not read it, and nothing says so",
         help=f"leave out {name}",
+        fix=leave_out(ctx, name, safe=True),
         values={name: ctx.argument(name)},
     )
 

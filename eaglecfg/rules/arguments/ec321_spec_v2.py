@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_ENABLE_SPEC_V2"
 ON = frozenset({"1", "true", "yes", "y"})
@@ -27,6 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
             path=path,
             why=f"the v2 worker always runs; this version {says}",
             help=f"remove {NAME}; disable_overlap_schedule: true chooses the synchronous path",
+            fix=without(ctx, "env", NAME, safe=True),
             values={NAME: value},
         )
         return
@@ -42,6 +44,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why="the v2 worker of this version takes chains only; SGLang stops while it reads its arguments",
             help=f"remove {NAME}, or write eagle_topk: 1",
             related=((ctx.argument_path("speculative_eagle_topk"), f"{shape.topk} branches"),),
+            fix=without(ctx, "env", NAME),
             values={NAME: value, "eagle_topk": shape.topk},
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -22,6 +23,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.argument_path("enable_mixed_chunk"),
         why="this version does not mix prefill and decode under speculation; one log line says so",
         help="leave out enable_mixed_chunk",
+        fix=leave_out(ctx, "enable_mixed_chunk", safe=True),
         values={"enable_mixed_chunk": True},
     )
 

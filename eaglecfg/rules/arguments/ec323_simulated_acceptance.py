@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_SIMULATE_ACC_LEN"
 
@@ -27,6 +28,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.where("env", NAME),
         why="the simulation is for benchmarks of speed alone: answers are corrupt, and nothing says so",
         help=f"remove {NAME} from the environment",
+        fix=without(ctx, "env", NAME),
         values={NAME: value},
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -22,6 +23,7 @@ def check(ctx: Context) -> Iterator[Item]:
             if whose == "the draft"
             else "answers are noise; the format is for benchmarks of speed alone",
             help=f"leave out {name}",
+            fix=leave_out(ctx, name),
             values={name: "dummy"},
         )
 

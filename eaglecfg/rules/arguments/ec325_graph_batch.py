@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import write
 
 FLAGS = ("cuda_graph_max_bs", "cuda_graph_max_bs_decode")
 
@@ -38,6 +39,7 @@ def check(ctx: Context) -> Iterator[Item]:
         related=((ctx.argument_path("max_running_requests"), f"{running} requests may run"),)
         if given is not None
         else (),
+        fix=write(ctx, flag, running) if given is not None else None,
         values={flag: captured, "max_running_requests": running},
     )
 

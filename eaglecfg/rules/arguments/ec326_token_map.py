@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 FLAG = "speculative_token_map"
 
@@ -20,6 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.argument_path(FLAG),
         why="SGLang ignores the file with a log line; tokens are mapped by the d2t tensor of the draft",
         help=f"leave out {FLAG}",
+        fix=leave_out(ctx, FLAG, safe=True),
         values={FLAG: ctx.argument(FLAG)},
     )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 FLAG = "enable_multi_layer_eagle"
 
@@ -22,6 +23,7 @@ def check(ctx: Context) -> Iterator[Item]:
         "EAGLE-3 drafts",
         help=f"leave out {FLAG}; several layers in one EAGLE-3 draft need no flag",
         related=((ctx.argument_path("speculative_algorithm"), "EAGLE3"),),
+        fix=leave_out(ctx, FLAG),
         values={FLAG: True},
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.arguments import Argument
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -23,7 +24,21 @@ def check(ctx: Context) -> Iterator[Item]:
             why="it works today and will be refused by a later version",
             help=f"use {fact.deprecated}",
             values={"flag": argument.name},
+            fix=_fix(ctx, argument, fact.deprecated),
         )
+
+
+def _fix(ctx: Context, argument: Argument, instead: str) -> Fix | None:
+    """The new name, where it is another name of the same."""
+    assert ctx.engine is not None
+    name = instead.removeprefix("--").replace("-", "_")
+    old, new = ctx.engine.flags.get(ctx.engine.flags.canonical(argument.name)), ctx.engine.flags.get(name)
+    if old is None or new is None or (old.type, old.choices) != (new.type, new.choices):
+        return None
+    if argument.path[:1] != ("server",) or name in (ctx.arguments or {}):
+        return None
+    at = ctx.where(*argument.path)
+    return Fix(f"write {name} for {at[-1]}", at, name, safe=False, kind="rename")
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -37,6 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
             help=f"leave out {row['flag']}" + (", or write eagle_topk: 1" if "unless" in row else ""),
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", row["flag"], row["source"]),),
             related=((ctx.argument_path("speculative_algorithm"), "speculation is on"),),
+            fix=leave_out(ctx, row["flag"]),
             values={row["flag"]: value},
         )
 

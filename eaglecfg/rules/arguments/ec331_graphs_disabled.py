@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 FLAGS = ("disable_cuda_graph", "cuda_graph_backend_decode")
 
@@ -24,6 +25,7 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.argument_path(flag),
         why="draft steps are short, and without graphs launching them can cost more than they save",
         help=f"leave out {flag} outside of debugging",
+        fix=leave_out(ctx, flag),
         values={flag: ctx.argument(flag)},
     )
 

@@ -8,6 +8,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import write
 
 FLAG = "mamba_track_interval"
 
@@ -29,6 +30,7 @@ def check(ctx: Context) -> Iterator[Item]:
         why="a verify would step over a snapshot of the recurrent state; SGLang stops with an assertion",
         help=f"write {FLAG}: {max(tokens, 256)}",
         related=((ctx.argument_path("speculative_num_draft_tokens"), f"{tokens} tokens a verify"),),
+        fix=write(ctx, FLAG, max(tokens, 256)),
         values={FLAG: interval, "num_draft_tokens": tokens},
     )
 

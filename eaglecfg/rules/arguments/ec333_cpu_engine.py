@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -27,8 +28,15 @@ def check(ctx: Context) -> Iterator[Item]:
         evidence=(
             Evidence(f"sglang {ctx.engine.facts_of}", name, ctx.engine.sources.get("cpu_variable", "")),
         ),
+        fix=_fix(ctx, name, value),
         values={"device": "cpu", name: value},
     )
+
+
+def _fix(ctx: Context, name: str, value: str | None) -> Fix:
+    if value is None:
+        return give(ctx, ("env", name), "1")
+    return Fix(f"set {name} to 1", ctx.where("env", name), "1", safe=False)
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION"
 ON = frozenset({"1", "true", "yes", "y"})
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 f"sglang {ctx.engine.facts_of}", NAME, ctx.engine.sources.get("prefill_coordination", "")
             ),
         ),
+        fix=without(ctx, "env", NAME),
         values={NAME: value, "algorithm": name},
     )
 

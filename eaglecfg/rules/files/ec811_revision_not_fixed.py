@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import checkpoints
-from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -26,10 +27,22 @@ def check(context: Context) -> Iterator[Item]:
             context.where(side, "revision" if named.key else "checkpoint"),
             why="the server downloads whatever stands there when it starts, which nobody has checked",
             help=f"give {side}.revision the full commit hash" + (f", {facts.hub.commit}" * bool(at)),
+            fix=_fix(context, side, facts.hub.commit),
             values={"checkpoint": named.repo, "revision": named.asked, "commit": facts.hub.commit},
         )
     if not hub:
         yield NotApplicable()
+
+
+def _fix(context: Context, side: str, commit: str | None) -> Fix | None:
+    """The commit that the revision stands for today."""
+    if not commit:
+        return None
+    assert context.deployment is not None
+    given = context.deployment.origin.get((side, "revision"))
+    if given is not None:
+        return Fix(f"set {side}.revision to {commit}", given, commit, safe=False)
+    return give(context, (side, "revision"), commit)
 
 
 RULE = Rule(

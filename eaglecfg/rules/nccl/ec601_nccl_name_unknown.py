@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import alike
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.variables import Variable
@@ -62,8 +63,23 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         else "NCCL asks for the names that it knows and never reports others",
         help=(f"write {near}" if near else "remove it")
         + ", or list it under unchecked_variables if the library really has it",
+        fix=_fix(view, variable, near),
         values={"nearest": near},
     )
+
+
+def _fix(view: Settings, variable: Variable, near: str | None) -> Fix | None:
+    """The name that is near, spelled as the key was: with its prefix or without, in its case of letters."""
+    from eaglecfg.nccl.facts import related
+
+    if near is None or near in view:
+        return None
+    path = view.path(variable.name)
+    old = str(path[-1])
+    new = near if old.upper().startswith("NCCL_") else near.removeprefix("NCCL_")
+    new = new.lower() if old == old.lower() else new
+    sure = related()["renamed"].get(variable.name) == near or alike(near, variable.name)
+    return Fix(f"write {new} for {old}", path, new, sure, "rename")
 
 
 def _nearest(name: str) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -37,6 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"NCCL {view.version} does not read {variable.name}; {history}",
             at_key=True,
             why=f"the setting changes nothing, and NCCL does not say so (version: {view.version_from})",
+            fix=None if fact.get("instead") else without_variable(view, variable.name, safe=True),
             help=advice,
         )
 

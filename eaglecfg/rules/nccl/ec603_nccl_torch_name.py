@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import give
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -31,8 +36,18 @@ def check(ctx: Context) -> Iterator[Item]:
             if read
             else "torch does not read the old name",
             help=f"write {new} under env",
+            fix=_fix(ctx, view, name, new, read),
             today=Today.NOTHING if read else Today.IGNORED,
         )
+
+
+def _fix(ctx: Context, view: Settings, name: str, new: str, read: bool) -> Fix:
+    """The new name in the place of the old one, which under ``nccl:`` would get NCCL's prefix."""
+    path, title = view.path(name), f"write {new} for {name}"
+    if view.given[name].path[:1] == ("env",):
+        return Fix(title, path, new, read, "rename")
+    put = give(ctx, ("env", new), view.text(name), safe=read)
+    return Fix(title, path, "", read, "remove", (put,))
 
 
 RULE = Rule(

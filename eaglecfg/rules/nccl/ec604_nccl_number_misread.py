@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -25,8 +26,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 message = f"{view.spelled(variable.name)} is octal: {problem.outcome}"
             if problem.code == "overflow":
                 message = f"{view.spelled(variable.name)} is too large a number; NCCL uses {problem.outcome}"
-            path = view.path(variable.name)
-            fix = Fix(f"set {variable.name}", path, f'"{problem.fixed}"') if problem.fixed else None
+            meant = problem.fixed
             yield view.finding(
                 variable.name,
                 message,
@@ -36,7 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 "the rest without a word",
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
                 values={"taken": problem.outcome},
-                fix=fix,
+                fix=write_variable(view, variable.name, meant, safe=True) if meant else None,
             )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -23,6 +24,7 @@ def check(ctx: Context) -> Iterator[Item]:
             variable.name,
             f"{variable.name} is set, but empty; NCCL {view.version} takes it as {parsed.shown}",
             why="set and empty is not the same as unset for every variable and every version",
+            fix=without_variable(view, variable.name),
             help="give a value, or remove the line",
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 MILD = frozenset(("policy", "netdevs"))
 """Kinds whose unknown words cost a log line only."""
@@ -26,7 +27,6 @@ def check(ctx: Context) -> Iterator[Item]:
             if problem.code not in ("word", "case"):
                 continue
             what = f"{variable.name} does not take {problem.part or variable.text}"
-            path = view.path(variable.name)
             yield view.finding(
                 variable.name,
                 f"{what}: {problem.outcome}",
@@ -36,7 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 if problem.code == "case"
                 else f"it takes {problem.expected}",
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
-                fix=Fix(f"set {variable.name}", path, problem.fixed) if problem.fixed else None,
+                fix=write_variable(view, variable.name, problem.fixed, safe=True) if problem.fixed else None,
             )
 
 

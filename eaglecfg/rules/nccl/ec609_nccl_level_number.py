@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -19,7 +20,6 @@ def check(ctx: Context) -> Iterator[Item]:
         parsed = view.parsed(variable.name)
         if parsed is None or fact.kind != "level" or [p.code for p in parsed.problems] != ["number"]:
             continue
-        path = view.path(variable.name)
         yield view.finding(
             variable.name,
             f"{view.spelled(variable.name)} means {parsed.taken}, in NCCL's old numbers",
@@ -27,7 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "tables",
             help=f"write {parsed.taken}, or the level that you mean",
             values={"taken": parsed.taken},
-            fix=Fix(f"set {variable.name}", path, str(parsed.taken)),
+            fix=write_variable(view, variable.name, str(parsed.taken), safe=True),
         )
 
 

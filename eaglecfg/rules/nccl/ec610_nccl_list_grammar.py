@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.parsed import Problem
@@ -27,7 +28,6 @@ def check(ctx: Context) -> Iterator[Item]:
             if problem.code == "empty":
                 continue
             fixed = _fixed(variable.text, problem.code)
-            path = view.path(variable.name)
             yield view.finding(
                 variable.name,
                 f"{view.spelled(variable.name)}: {_what(problem)}; {problem.outcome}",
@@ -35,7 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 why=_WHY.get(problem.code, f"the names are {problem.expected}, in any case"),
                 help=f"write {fixed}" if fixed else _HELP.get(problem.code, f"use {problem.expected}"),
                 values={"part": problem.part},
-                fix=Fix(f"set {variable.name}", path, f'"{fixed}"') if fixed else None,
+                fix=write_variable(view, variable.name, fixed, safe=True) if fixed else None,
             )
 
 

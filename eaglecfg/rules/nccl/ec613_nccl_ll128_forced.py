@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -73,7 +74,7 @@ def _finding(view: Settings, unsafe: str, negated: bool) -> Finding:
         "reports it",
         help="write LL,Simple, or leave NCCL_PROTO out",
         values={"topology": view.topology},
-        fix=Fix(f"set {NAME}", view.path(NAME), "LL,Simple", safe=False),
+        fix=write_variable(view, NAME, "LL,Simple"),
     )
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Fix, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 NAME = "NCCL_PROTO"
 
@@ -38,7 +39,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "two calls per layer",
             help="write LL,Simple, so that NCCL can choose by size",
             values={"carrier": carrier.name},
-            fix=Fix(f"set {NAME}", view.path(NAME), "LL,Simple", safe=False),
+            fix=write_variable(view, NAME, "LL,Simple"),
         )
     elif allowed.general:
         yield view.finding(

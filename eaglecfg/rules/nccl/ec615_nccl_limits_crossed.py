@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -60,6 +61,7 @@ def _nvls(view: Settings) -> Iterator[Item]:
                 today=Today.REWRITTEN,
                 why="the limits of blocks hold for NVLS too",
                 help=f"bring {name} inside",
+                fix=write_variable(view, name, str(bound), safe=True),
                 related=((view.path(limit), "the limit"),),
             )
 

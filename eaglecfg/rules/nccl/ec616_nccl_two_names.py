@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 PAIRS = (
     ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", "the greater"),
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why=f"{old} is the name from before NCCL 2.17",
             help=f"keep {new}",
             related=((view.path(new), "the new name"),),
+            fix=without_variable(view, old, safe=who == "the newer name"),
             values={new: view.text(new)},
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -31,6 +32,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why="NCCL looks at the level only where P2P is on",
             help="keep one of the two",
             related=((view.path("NCCL_P2P_DISABLE"), "turned off here"),),
+            fix=without_variable(view, NAME, safe=True),
             values={"NCCL_P2P_DISABLE": view.text("NCCL_P2P_DISABLE")},
         )
         return
@@ -45,6 +47,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{view.spelled(NAME)} on a host without NVLink turns P2P off",
             today=Today.SLOWER,
             why="no pair is as near as NVL, so that everything goes through host memory",
+            fix=without_variable(view, NAME),
             help="leave it out, or write the distance that the host carries (PXB, PHB, SYS)",
         )
     elif level in WIDE and view.topology != "nvswitch" and view.tensor > 1:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -29,6 +30,7 @@ def check(ctx: Context) -> Iterator[Item]:
             today=Today.SILENT,
             why="symmetric memory and NVLink across nodes work only where every rank reaches every other "
             "directly",
+            fix=without_variable(view, off),
             help=f"leave {off} out",
         )
     elif view.topology is None:
@@ -38,6 +40,7 @@ def check(ctx: Context) -> Iterator[Item]:
             off,
             f"{view.spelled(off)} turns NVLink off for NCCL: everything goes through host memory",
             why=f"hardware.topology is {view.topology}, where P2P runs over NVLink",
+            fix=without_variable(view, off),
             help=f"leave {off} out",
         )
 

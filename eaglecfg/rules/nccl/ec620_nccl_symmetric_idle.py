@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -30,6 +31,7 @@ def check(ctx: Context) -> Iterator[Item]:
             severity=Severity.ERROR,
             today=Today.SILENT,
             why="symmetric kernels run on registered windows only",
+            fix=without_variable(view, "NCCL_WIN_ENABLE"),
             help="leave NCCL_WIN_ENABLE out, or the flag",
         )
     if view.number("NCCL_CUMEM_ENABLE") in (0, -1):
@@ -40,6 +42,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{view.spelled(wanted[0])} has nothing to act on: not every pair of ranks has NVLink",
             severity=Severity.INFO,
             why=f"hardware.topology is {view.topology}, and symmetric kernels need direct NVLink",
+            fix=without_variable(view, wanted[0], safe=True),
             help="leave it out",
         )
 
@@ -63,6 +66,7 @@ def _without_cumem(view: Settings, wanted: list[str]) -> Iterator[Item]:
             severity=severity,
             why="memory that is not from cuMem cannot be mapped into the other ranks this way",
             help="set NCCL_CUMEM_ENABLE=1 as well, or leave it out",
+            fix=without_variable(view, name, safe=True),
             values={"NCCL_CUMEM_ENABLE": seen.text},
         )
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import leave_out, without_variable, write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -69,9 +70,13 @@ def _lacks(view: Settings) -> str:
 
 def _at(view: Settings, ctx: Context, text: str, severity: Severity | None, why: str, help: str) -> Finding:
     if NAME in view:
-        return view.finding(NAME, f"{view.spelled(NAME)} {text}", severity=severity, why=why, help=help)
+        fix = without_variable(view, NAME) if help.startswith("leave it out") else None
+        message = f"{view.spelled(NAME)} {text}"
+        return view.finding(NAME, message, severity=severity, why=why, help=help, fix=fix)
     path = ctx.argument_path(FLAG)
-    return Finding(f"--enable-nccl-nvls {text}", path=path, severity=severity, why=why, help=help)
+    fix = leave_out(ctx, FLAG) if help.startswith("leave it out") else None
+    message = f"--enable-nccl-nvls {text}"
+    return Finding(message, path=path, severity=severity, why=why, help=help, fix=fix)
 
 
 def _fabric(view: Settings) -> Iterator[Item]:
@@ -86,6 +91,7 @@ def _fabric(view: Settings) -> Iterator[Item]:
             severity=Severity.ERROR,
             today=Today.CRASH_AT_START,
             why="with 1, NCCL stops at initialisation where there is no NVLink fabric; 2 would ask first",
+            fix=write_variable(view, FABRIC, "2"),
             help="leave it out, or write 2",
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -28,6 +29,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"sglang {ctx.engine.version} replaces {view.spelled(name)} by {seen.text}{because}",
             why="the engine writes the variable into the environment of its ranks before NCCL reads it",
             help=f"remove {name}" + (f", or leave {seen.why} out" if seen.why.startswith("--") else ""),
+            fix=without_variable(view, name, safe=True),
             values={"runs": seen.text},
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", seen.source, f"{name} = {seen.text}"),),
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Evidence, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 NAME = "NCCL_GRAPH_REGISTER"
 
@@ -21,14 +22,13 @@ def check(ctx: Context) -> Iterator[Item]:
     if not own.by_engine or view.number(NAME) in (0, None):
         return
     assert ctx.engine is not None
-    path = view.path(NAME)
     yield view.finding(
         NAME,
         f"{view.spelled(NAME)} wins over sglang {ctx.engine.version}, which sets {own.text} for good reason",
         why=own.why or "decode graphs have hung with registered buffers",
         help="leave it out",
         evidence=(Evidence(f"sglang {ctx.engine.facts_of}", own.source, f"{NAME} = {own.text} unless set"),),
-        fix=Fix(f"set {NAME}", path, "0"),
+        fix=without_variable(view, NAME),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 ORDER, MIXING = "NCCL_GRAPH_STREAM_ORDERING", "NCCL_GRAPH_MIXING_SUPPORT"
 
@@ -37,6 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
             MIXING,
             f"{view.spelled(MIXING)} does not go with --enable-pdmux, which runs collectives beside graphs",
             why="NCCL then assumes that captured and plain calls never overlap",
+            fix=without_variable(view, MIXING),
             help=f"leave {MIXING} out",
         )
     elif mixing == 1 and view.symmetric:
@@ -46,6 +48,7 @@ def check(ctx: Context) -> Iterator[Item]:
             severity=Severity.WARNING,
             today=Today.SLOWER,
             why="the engine creates them for graphs only, and the variable wins over that",
+            fix=without_variable(view, MIXING),
             help=f"leave {MIXING} out",
         )
 

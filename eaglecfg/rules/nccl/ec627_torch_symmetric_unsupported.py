@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import leave_out
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.engine_writes import Launch
@@ -30,6 +31,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why="SGLang then leaves the communicator off, says so in one line of its log, and goes on "
             "without",
             help="leave the flag out",
+            fix=leave_out(ctx, FLAG, safe=True),
             values={"gpu": view.gpu_name, "topology": view.topology},
         )
     elif view.gpu is None or view.topology is None:

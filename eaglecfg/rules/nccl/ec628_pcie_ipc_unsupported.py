@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.engine_writes import Launch
@@ -28,6 +29,7 @@ def check(ctx: Context) -> Iterator[Item]:
             NAME,
             f"{view.spelled(NAME)} has no effect: {lacks}",
             why="NCCL carries all-reduce instead",
+            fix=without_variable(view, NAME, safe=True),
             help=f"leave {NAME} out",
         )
 

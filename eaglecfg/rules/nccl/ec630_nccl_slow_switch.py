@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -56,7 +57,12 @@ def _logs(view: Settings) -> Iterator[Item]:
 
 def _costs(view: Settings, name: str, text: str, severity: Severity | None, why: str) -> Finding:
     return view.finding(
-        name, f"{view.spelled(name)} {text}", severity=severity, why=why, help=f"remove {name}"
+        name,
+        f"{view.spelled(name)} {text}",
+        severity=severity,
+        why=why,
+        help=f"remove {name}",
+        fix=without_variable(view, name),
     )
 
 

@@ -120,7 +120,7 @@ def _written(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
             f"{view.spelled(name)} is one file for {view.tensor} ranks, which write over each other",
             why="every rank opens the file anew",
             help=f"write {fixed}: %h is the host, %p the process",
-            fix=Fix(f"set {name}", path, f'"{fixed}"'),
+            fix=Fix(f"set {name} to {fixed}", path, fixed),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -51,6 +52,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "cuts decode's "
             "small messages into smaller ones",
             why="each piece pays the latency of a message of its own",
+            fix=write_variable(view, "NCCL_IB_SPLIT_DATA_ON_QPS", "0"),
             help="set NCCL_IB_SPLIT_DATA_ON_QPS=0",
         )
 
@@ -62,13 +64,15 @@ def _cards(view: Settings) -> Iterator[Item]:
         return
     cards = [part.partition(":")[0] for part in text.lstrip("^").split(",")]
     loose = [card for card in cards if re.fullmatch(r".*_1", card) and f"{card}0" not in cards]
+    exact = f"{'^' if text.startswith('^') else ''}={text.lstrip('^')}"
     if loose:
         yield view.finding(
             name,
             f"{view.spelled(name)} matches by beginning: {loose[0]} is also {loose[0]}0 and all that begin "
             "like it",
             why="without = in front every card whose name begins so is taken",
-            help=f"write {'^' if text.startswith('^') else ''}={text.lstrip('^')}",
+            help=f"write {exact}",
+            fix=write_variable(view, name, exact),
         )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
@@ -35,6 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{TABLE} is read by the example tuner plug-in only, and {PLUGIN} names none",
             why="NCCL itself does not know the variable",
             help=f"set {PLUGIN} to the plug-in, or remove {TABLE}",
+            fix=without_variable(view, TABLE, safe=True),
             values={PLUGIN: plugin},
         )
     elif TABLE in view:

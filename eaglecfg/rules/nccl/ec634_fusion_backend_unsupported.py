@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import leave_out
 
 FLAG = "flashinfer_allreduce_fusion_backend"
 
@@ -26,6 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             severity=Severity.INFO,
             today=Today.IGNORED,
             why="there is no all-reduce after attention to fuse",
+            fix=leave_out(ctx, FLAG, safe=True),
             help="leave it out",
         )
         return
@@ -45,6 +47,7 @@ def check(ctx: Context) -> Iterator[Item]:
             path=path,
             why="SGLang resolves the backend at start and raises where the machine does not have it",
             help="leave it out; SGLang turns the fusion on by itself where it works",
+            fix=leave_out(ctx, FLAG),
             values={"gpu": view.gpu_name, "capability": gpu.capability},
         )
 

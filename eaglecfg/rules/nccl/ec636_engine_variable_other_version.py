@@ -8,6 +8,7 @@ from eaglecfg.nccl.version import at_least, before
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
+from eaglecfg.rules.remedies import without_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -32,6 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
             at_key=True,
             why="a name that the engine does not read changes nothing, and nothing reports it",
             help="leave it out" if not early else f"run sglang {fact['since']} or later, or leave it out",
+            fix=without_variable(view, name, safe=True),
             evidence=(Evidence(f"sglang {fact['read_in']}", fact["source"], name),),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.study.parts import deployment_of, entries, split_key, study_model
 from eaglecfg.source.span import KeyPath
 
@@ -49,6 +49,7 @@ def check(context: Context) -> Iterator[Item]:
             severity=Severity.WARNING if name == "NCCL_DEBUG" else None,
             why="every launch would be slowed down by something that the server will not carry later",
             help=f"leave {name} out of timed launches",
+            fix=Fix(f"remove {name}", path, kind="remove", safe=False) if path[:1] == ("launch",) else None,
             values={name: text},
         )
 

@@ -15,6 +15,7 @@ from eaglecfg.rules.numerics.context_length import (
     derived_length,
     served_length,
 )
+from eaglecfg.rules.remedies import give, write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -64,6 +65,9 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         related=((ctx.where("env", OVERRIDE), "the length check is switched off"),) if free else (),
         arithmetic=(own.arithmetic,) if own.arithmetic else (),
+        fix=write(ctx, "context_length", own.length)
+        if given
+        else give(ctx, ("server", "context_length"), own.length),
         values={"draft_context": own.length, "served_context": served},
     )
 

@@ -8,6 +8,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.numerics.context_length import OVERRIDE, allowed, asked_length, derived_length
+from eaglecfg.rules.remedies import write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -33,6 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
         help=f"write context_length: {own.length} or less",
         evidence=(config_line(config, own.key, "context of the target"),),
         arithmetic=(own.arithmetic,) if own.arithmetic else (),
+        fix=write(ctx, "context_length", own.length),
         values={"context_length": given, "target_context": own.length},
     )
 

@@ -10,6 +10,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.files.config_values import fits_dtype
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.remedies import give, write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -48,6 +49,7 @@ def check(ctx: Context) -> Iterator[Item]:
             config_line(draft, "dtype", f"runs in {own}"),
             config_line(target, "dtype", f"runs in {wanted}"),
         ),
+        fix=write(ctx, "dtype", goal) or give(ctx, ("server", "dtype"), goal),
         values={"draft_dtype": own, "target_dtype": wanted},
     )
 

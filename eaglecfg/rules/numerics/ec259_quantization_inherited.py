@@ -9,6 +9,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 FLAG, OWN = "quantization", "speculative_draft_model_quantization"
 PASSIVE = frozenset({"unquant", "modelopt", "petit_nvfp4"})
@@ -55,6 +56,7 @@ def check(ctx: Context) -> Iterator[Item]:
             config_line(config, "quantization", "the draft states none"),
             config_line(config, "dtype", "the draft's plain weights"),
         ),
+        fix=give(ctx, ("server", OWN), "unquant") if known else None,
         values={FLAG: method, OWN: None},
     )
 

@@ -8,6 +8,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give
 
 FLAG, OWN = "quantization", "speculative_draft_model_quantization"
 ALIKE = frozenset(
@@ -49,6 +50,7 @@ def check(ctx: Context) -> Iterator[Item]:
         if OWN in ctx.engine.flags
         else "leave out quantization; a quantised checkpoint says so in its config.json",
         evidence=(config_line(ctx.draft.config, "quantization", "the draft's own"),),
+        fix=give(ctx, ("server", OWN), method) if OWN in ctx.engine.flags else None,
         values={FLAG: flag, "draft_quantization": method},
     )
 

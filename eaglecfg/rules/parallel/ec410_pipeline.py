@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.record import replace
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import give, write
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -21,8 +23,19 @@ def check(ctx: Context) -> Iterator[Item]:
         why=f"sglang {ctx.engine.version} asserts that pipeline stages and {algorithm} are not used together",
         help=f"set pp_size to 1 and spread the model with tp_size {stages * ctx.model.parallel.tp_size}",
         related=((ctx.where("speculative", "algorithm"), "speculation is on"),),
+        fix=_fix(ctx, stages),
         values={"pp_size": stages, "algorithm": algorithm},
     )
+
+
+def _fix(ctx: Context, stages: int) -> Fix | None:
+    """All ranks as tensor-parallel ones."""
+    one = write(ctx, "pp_size", 1)
+    if one is None:
+        return None
+    wanted = stages * ctx.model.parallel.tp_size
+    more = write(ctx, "tp_size", wanted) or give(ctx, ("parallel", "tp_size"), wanted)
+    return replace(one, title=f"{one.title}, tp_size to {wanted}", also=(more,))
 
 
 RULE = Rule(

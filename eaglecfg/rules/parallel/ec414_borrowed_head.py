@@ -9,6 +9,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.parallel.ranks import ranks
+from eaglecfg.rules.remedies import give
 from eaglecfg.rules.vocabulary.facts import draft_vocabulary
 
 
@@ -32,6 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
         evidence=(config_line(ctx.draft.config, "draft_vocab_size", "borrow the target's head"),),
         related=((ctx.where("parallel", "tp_size"), f"{shared.tensor} ranks"),),
         arithmetic=(f"head: {shared.tensor} shards; draft: {shared.attention}",),
+        fix=give(ctx, ("server", "enable_dp_lm_head"), True),
         values={shared.key: shared.groups, "enable_dp_lm_head": False},
     )
 

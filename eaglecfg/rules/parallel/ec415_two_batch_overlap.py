@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import leave_out
 
 FLAG = "enable_two_batch_overlap"
 
@@ -33,6 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
             Evidence(f"sglang {ctx.engine.facts_of}", architecture, source, "no capture in this loop"),
         ),
         related=((ctx.argument_path("speculative_algorithm"), "EAGLE3"),),
+        fix=leave_out(ctx, FLAG),
         values={FLAG: True, "architecture": architecture},
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, Rule, Severity, Today
 from eaglecfg.rules.schema.problems import finding_of
 from eaglecfg.source.span import KeyPath, show_path
 
@@ -37,8 +37,24 @@ def check(context: Context) -> Iterator[Item]:
             at_key=True,
             why=_WHY,
             help="keep one of the two",
+            fix=_fix(context, seen[setting], path),
             related=((earlier, "first given here"),),
         )
+
+
+def _fix(context: Context, first: KeyPath, second: KeyPath) -> Fix | None:
+    """Take the second one out where both say the same."""
+    data = context.config.document.data
+    values = []
+    for path in (context.where(*first), context.where(*second)):
+        place, value = context.config.document.places.get(path), data
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else None
+        values.append((value, place.text if place is not None else None))
+    if values[0] != values[1] or values[0][0] is None:
+        return None
+    at = context.where(*second)
+    return Fix(f"remove {at[-1]}, which says the same once more", at, kind="remove")
 
 
 def _spelled(path: KeyPath, document_path: KeyPath) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import unreadable_record
-from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.schema.training import TrainingRecord
 
 _VERSION = 1
@@ -60,6 +60,7 @@ def check(context: Context) -> Iterator[Item]:
             why="one of the two is wrong, and what is captured can only be compared with the right one",
             help=f"remove capture.trained_boundaries if the record is right, or correct {file}",
             evidence=(Evidence(file, "boundaries", found, "recorded by the trainer"),),
+            fix=_fix(context, record.boundaries),
             values={"declared": list(declared), "recorded": list(record.boundaries)},
         )
 
@@ -99,6 +100,16 @@ def _problem(context: Context) -> str:
 
 def _listed(boundaries: list[int] | tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, boundaries))}]"
+
+
+def _fix(context: Context, recorded: Sequence[int]) -> Fix | None:
+    """What the trainer wrote, where the engine captures just that."""
+    found = context.boundaries
+    if found is None or tuple(found.captured) != tuple(recorded):
+        return None
+    text = str(list(recorded))
+    path = context.where("capture", "trained_boundaries")
+    return Fix(f"set capture.trained_boundaries to {text}", path, text, safe=False)
 
 
 RULE = Rule(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.schema.suppressions import holds_suppressions
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ def check(context: Context) -> Iterator[Item]:
             yield Finding(mark.slip, span=mark.span, why=_WHY, help=_FORM)
         for name in mark.unknown:
             message, help = _unknown(name)
-            yield Finding(message, path=mark.path, span=mark.span, why=_WHY, help=help)
+            near = help.removeprefix("did you mean ").removesuffix("?") if help.startswith("did") else ""
+            fix = Fix(f"write {near}", (*mark.path, "rule"), near, safe=False) if near and mark.path else None
+            yield Finding(message, path=mark.path, span=mark.span, why=_WHY, help=help, fix=fix)
         if mark.deployment is not None and isinstance(held, dict) and mark.deployment not in held:
             yield _deployment(mark, [*held])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.schema.suppressions import holds_suppressions
+from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.schema.suppressions import holds_suppressions, removal_of
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -23,9 +23,7 @@ def check(context: Context) -> Iterator[Item]:
             span=mark.span,
             why="the next finding of the rule would be suppressed by a decision about another one",
             help=f"remove the suppression of {each.rule}",
-            fix=Fix(f"remove the suppression of {each.rule}", mark.path, kind="remove")
-            if mark.path
-            else None,
+            fix=removal_of(mark),
         )
 
 

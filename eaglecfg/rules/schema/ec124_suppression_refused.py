@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.schema.suppressions import holds_suppressions
+from eaglecfg.rules.schema.suppressions import holds_suppressions, removal_of
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -28,6 +28,7 @@ def check(context: Context) -> Iterator[Item]:
                 span=mark.span,
                 why=f"they are about {about}, and nothing else can be relied on while they stand",
                 help="solve what it finds, and remove the suppression",
+                fix=removal_of(mark),
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import study_model
 from eaglecfg.schema.wording import nearest
 
@@ -27,6 +27,7 @@ def check(context: Context) -> Iterator[Item]:
         f"{study.config} has no deployment {study.deployment}; {known}",
         path=("deployment",),
         why="there is nothing to tune",
+        fix=Fix(f"set deployment to {near}", ("deployment",), near, safe=False) if near else None,
         help=f"write {near}" if near else "write the name of one of its deployments",
     )
 

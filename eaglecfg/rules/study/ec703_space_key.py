@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.remedies import alike
 from eaglecfg.rules.study.parts import SECTIONS, WHOLE_BLOCKS, entries, is_range, split_key, study_model
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.fields import fields_of
@@ -69,7 +70,10 @@ def _unknown(path: KeyPath, key: str, section: str, name: str, flags: Sequence[s
         help = f"write {section}.{near}" if near else f"known keys are {', '.join(list(known)[:8])}"
         if section == "speculative" and not near:
             help = f"a flag of the engine is searched as server.speculative_{name}"
-    yield Finding(f'space has the key "{key}", which no deployment has', path, True, why=_WHY, help=help)
+    new = help.removeprefix("write ") if help.startswith("write ") else ""
+    fix = Fix(f"write {new} for {key}", path, new, alike(new, key), "rename") if new else None
+    message = f'space has the key "{key}", which no deployment has'
+    yield Finding(message, path, True, why=_WHY, help=help, fix=fix)
 
 
 def _unknown_inside(at: KeyPath, section: str, names: list[str]) -> Iterator[Finding]:
@@ -83,6 +87,9 @@ def _unknown_inside(at: KeyPath, section: str, names: list[str]) -> Iterator[Fin
                 True,
                 why=_WHY,
                 help=f"write {near}" if near else f"known keys are {', '.join(known)}",
+                fix=Fix(f"write {near} for {name}", (*at, name), near, alike(near, name), "rename")
+                if near
+                else None,
             )
 
 

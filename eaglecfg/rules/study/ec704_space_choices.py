@@ -8,7 +8,7 @@ from typing import Any
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import (
     SECTIONS,
     UNSET,
@@ -60,7 +60,9 @@ def _choices(key: str, section: str, name: str, value: Any, searched: Collection
     for at, item in entries(key, value):
         spelled = json.dumps(item, sort_keys=True, default=str)
         if spelled in seen:
-            yield Finding(f"space.{key} has the choice {shown(item)} twice", at, why=_WHY, help="remove one")
+            fix = Fix(f"remove the second {shown(item)}", at, kind="remove")
+            message = f"space.{key} has the choice {shown(item)} twice"
+            yield Finding(message, at, why=_WHY, help="remove one", fix=fix)
             continue
         seen.add(spelled)
         if is_range(item):

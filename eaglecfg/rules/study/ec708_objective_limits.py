@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.remedies import alike
 from eaglecfg.rules.study.parts import study_model
 from eaglecfg.schema.wording import nearest
 
@@ -31,6 +32,7 @@ def check(context: Context) -> Iterator[Item]:
                 path=path,
                 at_key=True,
                 why="a limit that is not measured is never broken",
+                fix=_fix(name, near) if near else None,
                 help=f"write {near}" if near else f"known limits are {', '.join(_KNOWN)}",
             )
         elif not (limit > 0 and math.isfinite(limit)):
@@ -40,6 +42,11 @@ def check(context: Context) -> Iterator[Item]:
                 why="no setting could keep the limit, or every one would",
                 help="write the longest time that is acceptable",
             )
+
+
+def _fix(name: str, near: str) -> Fix:
+    path = ("objective", "limits", name)
+    return Fix(f"write {near} for {name}", path, near, alike(near, name), "rename")
 
 
 RULE = Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import study_model
 
 
@@ -19,11 +19,16 @@ def check(context: Context) -> Iterator[Item]:
     if 0 <= share < 1:
         return
     percent = f"write {share / 100:g}" if 1 < share < 100 else "write 0.25"
+    fix = None
+    if 1 < share < 100:
+        text = f"{share / 100:g}"
+        fix = Fix(f"set holdout to {text}", ("workload", "holdout"), text, safe=False)
     yield Finding(
         f"workload.holdout takes a share from 0 to below 1, not {share:g}",
         path=("workload", "holdout"),
         why="no prompts would be left to search with, or fewer than none kept",
         help=percent,
+        fix=fix,
     )
 
 
