@@ -201,7 +201,7 @@ class Collectives:
         code = exit_status(rank.process)
         if code is None:
             return Failed("exit", f"rank {rank.number} closed its channel in {rank.doing()}", rank)
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+        how = f"by {signal_name(-code)}" if code < 0 else f"with status {code}"
         kind = "exit" if rank.told else "start"
         return Failed(kind, f"rank {rank.number} ended {how} in {rank.doing()}", rank)
 
@@ -216,6 +216,14 @@ class Collectives:
         kind, found = classify(lines, default="crash")
         # An exception that no library's own line explains is in the message already.
         return () if kind == "crash" and failed.failure == "error" else found
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL``; the number of a signal that has no name."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def gathered(job: Job, group: RankGroup, seconds: float, log: str) -> Launch:

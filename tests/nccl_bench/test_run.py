@@ -15,7 +15,7 @@ from eaglecfg.errors import UsageError
 from eaglecfg.machine.processes import all_processes, command_line
 from eaglecfg.nccl.bench.launches import Launch
 from eaglecfg.nccl.bench.setting import DEFAULT, Setting
-from eaglecfg.tune.collectives import Collectives
+from eaglecfg.tune.collectives import Collectives, signal_name
 from tests.nccl_bench.conftest import LL, make_plan
 
 pytestmark = pytest.mark.usefixtures("temporary")
@@ -127,6 +127,11 @@ def test_a_rank_that_fails_says_how(run: Run, kind: str, failure: str, words: st
     assert failed.message.startswith(words)
     assert "second line" not in failed.message
     assert [each.setting for each in launches] == [DEFAULT, "broken", "LL", DEFAULT, "LL"]
+
+
+def test_every_signal_can_be_named() -> None:
+    assert signal_name(9) == "SIGKILL"
+    assert {signal_name(number)[:3].lower() for number in range(1, 65)} == {"sig"}
 
 
 def test_the_line_that_decides_an_exit_is_shown(run: Run) -> None:
