@@ -41,7 +41,7 @@ INTERRUPTED = 130
     "lists",
     multiple=True,
     metavar="LIST",
-    help="A ready list (common, protocols) or a study file, for its NCCL space.  [default: common]",
+    help="A ready list (common, engine, protocols) or a study file, for its NCCL space.  [default: common]",
 )
 @click.option(
     "--processes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import TYPE_CHECKING
 
 from eaglecfg.cli.output import DEFAULT_FILES, hub_settings, read_files
 from eaglecfg.errors import UsageError
+from eaglecfg.machine.environment import in_force, read_conf_files
+from eaglecfg.machine.places import Places
+from eaglecfg.machine.redact import redact_environment
 from eaglecfg.nccl.bench.plan import BenchPlan
 from eaglecfg.nccl.bench.setting import (
     Setting,
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from eaglecfg.source.document import Document
 
 BATCHES = (1, 8)
-BEARING = ("NCCL_", "TORCH_NCCL_", "CUDA_", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_SYMM_MEM", "NVSHMEM_")
+BEARING = ("TORCH_NCCL_", "CUDA_", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_SYMM_MEM", "NVSHMEM_")
 """Beginnings of variables that are recorded where the environment has them."""
 
 
@@ -66,9 +70,10 @@ def make_plan(wanted: Wanted, environment: Mapping[str, str], note: Callable[[st
     settings, context = _settings(wanted)
     sizes, dtype, context = _sizes(wanted, context)
     fitting(sizes, dtype)
+    inherited = inherited_variables(environment)
     found = interpreter(wanted.python or sys.executable, environment)
     if wanted.backend == "nccl":
-        _judge(settings, found.nccl, found.told, environment, wanted.anyway, note)
+        _judge(settings, found.nccl, found.told, inherited, wanted.anyway, note)
     elif any(name.startswith("NCCL_") for setting in settings for name in setting.variables):
         note("note: gloo does not look at NCCL's variables; a difference would be chance")
     for setting in settings:
@@ -84,11 +89,26 @@ def make_plan(wanted: Wanted, environment: Mapping[str, str], note: Callable[[st
         _ranks(wanted, context, environment),
         wanted.processes,
         found.python,
-        {name: text for name, text in sorted(environment.items()) if name.startswith(BEARING)},
+        inherited,
         calls=wanted.calls,
         replays=wanted.replays,
         limit_s=wanted.time_limit,
     )
+
+
+def inherited_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """What every launch gets without any setting: the environment, and below it the nccl.conf files."""
+    places = Places(home=_home())
+    beside = {name: text for name, text in environment.items() if name.startswith(BEARING)}
+    return redact_environment({**in_force(environment, read_conf_files(environment, places)), **beside})
+
+
+def _home() -> Path | None:
+    """The user's home as NCCL finds it: by the list of users, not by HOME."""
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        return None
 
 
 def _settings(wanted: Wanted) -> tuple[tuple[Setting, ...], Context | None]:
@@ -184,12 +204,12 @@ def _judge(
     settings: tuple[Setting, ...],
     version: str,
     told: str,
-    environment: Mapping[str, str],
+    inherited: Mapping[str, str],
     anyway: bool,
     note: Callable[[str], None],
 ) -> None:
     """Say before any launch what NCCL would not take as written."""
-    remarks = [each for setting in settings for each in remarks_on(setting, version, environment)]
+    remarks = [each for setting in settings for each in remarks_on(setting, version, inherited)]
     refused = [each for each in remarks if each.refused]
     for each in remarks:
         if not each.refused or anyway:

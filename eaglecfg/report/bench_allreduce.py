@@ -79,7 +79,9 @@ def sentences(outcome: Outcome) -> list[str]:
         out.append(f"{outcome.checked} {good}" + ("." if bad else ", all right."))
     if outcome.plan.inherited:
         names = " ".join(f"{name}={text}" for name, text in sorted(outcome.plan.inherited.items()))
-        out.append(f"Every setting, the default too, ran with this from the environment: {names}.")
+        out.append(
+            f"Every setting, the default too, ran with this from the environment and nccl.conf: {names}."
+        )
     if outcome.plan.backend == "gloo":
         out.append("gloo on the CPU proves that the ranks work; it says nothing about NCCL.")
     return out

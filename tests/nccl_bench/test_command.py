@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.cli.bench_subject import inherited_variables
 from eaglecfg.cli.main import run
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.collective_subject import gpus_seen, interpreter
@@ -121,6 +122,20 @@ def test_a_study_gives_its_nccl_space_and_its_deployment(capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert "PROTO=LL ALGO=Ring (NCCL_PROTO=LL NCCL_ALGO=Ring)" in out
     assert "12 checks, 3 timed rounds: 48 of 2 processes" in out
+
+
+def test_what_holds_already_is_known_from_environment_and_files(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conf = tmp_path / "nccl.conf"
+    conf.write_text("NCCL_PROTO=Simple\nNCCL_ALGO=Ring\n", encoding="utf-8")
+    monkeypatch.setenv("NCCL_CONF_FILE", str(conf))
+    monkeypatch.setenv("NCCL_ALGO", "Tree")
+    found = inherited_variables(dict(os.environ))
+    assert (found["NCCL_PROTO"], found["NCCL_ALGO"]) == ("Simple", "Tree")
+    given = ("--bytes", "56KiB", "--ranks", "2", "--setting", "NCCL_PROTO=LL", "--dry-run")
+    assert run([*BENCH, *given]) == 0
+    assert "note: NCCL_PROTO=LL: NCCL_PROTO=Simple holds on this machine" in capsys.readouterr().err
 
 
 def test_anyway_turns_a_refusal_into_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,7 +47,7 @@ def test_text_holds_every_setting_and_says_what_is_real(outcome: Outcome) -> Non
     assert "14 KiB (verify at batch 1)" in text
     assert "14 KiB: real against the default: LL -5.6 %." in text
     assert "All 2 intervals hold together with 95 %, over 3 fresh launches" in text
-    assert "ran with this from the environment: NCCL_NVLS_ENABLE=0." in text
+    assert "ran with this from the environment and nccl.conf: NCCL_NVLS_ENABLE=0." in text
     assert "failed (hang): no step for 15 s" in text
     assert max(map(len, text.splitlines())) <= 110
 

@@ -137,7 +137,7 @@ def test_what_is_good_is_not_told(text: str) -> None:
 def test_a_variable_that_the_environment_has_too_is_told() -> None:
     (found,) = remarks_on(parse_setting("NCCL_PROTO=LL"), VERSION, {"NCCL_PROTO": "Simple"})
     assert not found.refused
-    assert "the environment has NCCL_PROTO=Simple" in found.message
+    assert "NCCL_PROTO=Simple holds on this machine" in found.message
 
 
 @pytest.mark.parametrize("name", ["NCCL_DEBUG", "NCCL_DEBUG_FILE", "MASTER_PORT", "RANK", "PYTHONPATH"])

@@ -120,7 +120,7 @@ def remarks_on(setting: Setting, version: str, inherited: Mapping[str, str]) -> 
         if message:
             out.append(Remark(setting.name, message, refused))
         elif name in inherited and inherited[name] != text:
-            message = f"the environment has {name}={inherited[name]}; this setting runs with {text} instead"
+            message = f"{name}={inherited[name]} holds on this machine; this setting runs with {text} instead"
             out.append(Remark(setting.name, message, False))
     return tuple(out)
 
