@@ -54,7 +54,7 @@ def _read(source: str) -> tuple[str, str]:
         raw = sys.stdin.buffer.read(MAX_BYTES + 1) if sys.stdin is not None else b""
         return _decoded(raw, "stdin"), "stdin"
     path = Path(source)
-    if len(source) < 1000 and "\n" not in source and path.is_file():
+    if len(source) < 1000 and "\n" not in source and path.exists() and not path.is_dir():
         with path.open("rb") as file:
             return _decoded(file.read(MAX_BYTES + 1), source), source
     if not source.strip():

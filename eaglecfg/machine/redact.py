@@ -24,7 +24,7 @@ SECRET_VALUES = re.compile(
     r"\b(hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|AKIA[A-Z0-9]{16}"
     r"|xox[abp]-[A-Za-z0-9-]{10,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]+)"
 )
-URL_PASSWORD = re.compile(r"(\w+://[^/\s:@]+:)[^/\s@]+@")
+URL_PASSWORD = re.compile(r"((?<!\w)\w+://[^/\s:@]+:)[^/\s@]+@")
 
 
 def is_secret_name(name: str) -> bool:

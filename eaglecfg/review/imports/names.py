@@ -15,6 +15,8 @@ def plain_name(text: str) -> str:
 
 def name_of_model(path: str) -> str:
     """A name after the model: the last part of its path that says something, or ``server``."""
+    if path == "TODO":
+        return "server"
     cached = re.search(r"models--[^/]+--([^/]+)", path)
     if cached:
         return plain_name(cached[1])

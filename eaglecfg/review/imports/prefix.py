@@ -21,9 +21,9 @@ _SWITCHES = frozenset(
 )  # fmt: skip
 """Options of docker run that take no value."""
 
-_SILENT = frozenset(
-    ("exec", "nohup", "env", "sudo", "bash", "sh", "-c", "-lc", "-ic", "-l", "-i", "command", "--")
-)
+_SHELLS = frozenset(("bash", "sh", "dash", "zsh"))
+_SILENT = frozenset(("exec", "nohup", "env", "sudo", "command", "--", "&"))
+"""What changes nothing about a server that it starts."""
 
 
 @record
@@ -66,7 +66,10 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
             for part in text.removeprefix("--export=").split(","):
                 if _ASSIGNED.match(part):
                     _assign(own, Text(part, words[at].unknown))
-        elif text not in _SILENT and not (not others and posixpath.basename(text) in _SILENT):
+        elif posixpath.basename(text) in _SHELLS:
+            while at + 1 < len(words) and words[at + 1].text.startswith("-"):
+                at += 1  # its -c or -lc
+        elif posixpath.basename(text) not in _SILENT:
             others.append(text)
         at += 1
     left = (f"left out: {' '.join(others)} in front of the server",) if others else ()

@@ -62,6 +62,10 @@ def find_calls(text: str, shown: str) -> Found:
             calls += calls_of_env_file(text)
         else:
             calls, notes = calls_of_script(text)
+    except UsageError as error:
+        if str(error).startswith(shown):
+            raise
+        raise UsageError(f"{shown}: {error}") from None
     except RecursionError:
         raise UsageError(f"{shown}: it nests deeper than can be followed") from None
     if not calls:
@@ -73,6 +77,8 @@ def _nothing(text: str, shown: str, kind: Kind) -> str:
     other = other_engine(text)
     if other:
         return f"{shown}: this launches {other}; only SGLang servers can be imported"
+    if not text.strip():
+        return f"{shown}: it is empty"
     what = "this command" if kind == "command" and "\n" not in text.strip() else f"this {kind}"
     wanted = "python3 -m sglang.launch_server or sglang serve"
     return f"{shown}: {what} is expected to launch a server with {wanted}, and does not"

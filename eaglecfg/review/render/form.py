@@ -48,12 +48,10 @@ def render(
 
 
 def unreachable(deployment: Deployment, facts: EngineFacts | None) -> str:
-    """The address of the file at which nobody outside of a container finds the server; empty where all can."""
+    """The file's own address where nobody outside of a container finds the server at it, else empty."""
     given = arguments(deployment, facts).get("host")
-    found = (
-        given is not None and isinstance(given.value, str) and re.match(r"127\.|localhost|::1", given.value)
-    )
-    return str(given.value) if given is not None and found else ""
+    value = str(given.value) if given is not None else ""
+    return value if re.match(r"127\.|localhost|::1", value) else ""
 
 
 def default_image(engine: Engine) -> str:
