@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from eaglecfg.record import record, replace
 from eaglecfg.review.fixed_data import comes_to, same_text
-from eaglecfg.rules.fingerprint import fingerprint
 from eaglecfg.rules.fixes import edits_of
 from eaglecfg.rules.model import Fix, Severity
 from eaglecfg.rules.outcome import Report, Reported
@@ -18,8 +16,8 @@ from eaglecfg.source.edit import EditRefused, apply_edits
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath, show_path
 
-MOST_PASSES = 10
-"""A fix may open the way for another one; more than a few in a row is a circle."""
+MOST_PASSES = 50
+"""A fix may open the way for another one, and items of one list go one by one."""
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -48,15 +46,6 @@ class Fixed:
     unsafe: int = 0
 
 
-@dataclass(slots=True)
-class _Work:
-    """The state between passes. ``tried`` are fixes that did not make their finding go away."""
-
-    documents: list[Document]
-    made: list[Reported] = field(default_factory=list)
-    tried: set[tuple[str, str]] = field(default_factory=set)
-
-
 def fix(
     documents: Sequence[Document], check: Check, *, select: Collection[str] = (), unsafe: bool = False
 ) -> Fixed:
@@ -64,28 +53,23 @@ def fix(
 
     ``check`` runs the rules. ``unsafe`` makes guesses as well. Files are not written here.
     """
-    work = _Work(list(documents))
-    report = check(work.documents)
-    left: dict[tuple[str, str], Left] = {}
-    seen = {_texts(work.documents)}
+    now, report = list(documents), check(documents)
+    every: list[Reported] = []
+    left: list[Left] = []
+    seen = {_texts(now)}
     for _ in range(MOST_PASSES):
-        wanted = [found for found in _fixable(report, select, unsafe) if _mark(found) not in work.tried]
-        after, made, refused = _pass(work.documents, wanted)
-        left = {_mark(each.found): each for each in refused}
-        if not made or _texts(after) in seen:
+        after, made, left = _pass(now, _fixable(report, select, unsafe))
+        if _texts(after) in seen:
             break
         result = check(after)
         if _worse(report, result):
-            reason = "with it the file could not be checked any more"
-            left |= {_mark(found): Left(found, reason) for found in made}
+            left += [Left(found, "with it the file could not be checked any more") for found in made]
             break
-        standing = {_mark(found) for found in result.findings}
-        work.tried |= {_mark(found) for found in made if _mark(found) in standing}
-        work.made += made
-        work.documents, report = after, result
-        seen.add(_texts(after))
+        every += made
+        now, report = after, result
+        seen.add(_texts(now))
     guesses = len(_fixable(report, select, True)) - len(_fixable(report, select, unsafe))
-    return Fixed(tuple(work.documents), tuple(work.made), tuple(left.values()), report, guesses)
+    return Fixed(tuple(now), tuple(every), tuple(left), report, guesses)
 
 
 def _fixable(report: Report, select: Collection[str], unsafe: bool) -> list[Reported]:
@@ -117,8 +101,10 @@ def _pass(
                 users.agree(found, own)
                 if not _untouched(document, after[index], change):
                     continue  # another fix of this pass changed it; the next pass looks again
-                after[index] = _made(after[index], change)
-                made.append(found)
+                new = _made(after[index], change)
+                if new.text != after[index].text:
+                    after[index] = new
+                    made.append(found)
             except EditRefused as refused:
                 left.append(Left(found, str(refused)))
     return after, made, left
@@ -206,10 +192,6 @@ class _Users:
         place = self._document.places.get(parent)
         if change.kind == "add" and (parent[:1] == ("defaults",) or (place is not None and place.shared)):
             raise EditRefused(f"{show_path(parent)} is shared with other deployments")
-
-
-def _mark(found: Reported) -> tuple[str, str]:
-    return found.document.name, fingerprint(found)
 
 
 def _texts(documents: Sequence[Document]) -> tuple[str, ...]:

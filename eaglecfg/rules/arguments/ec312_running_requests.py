@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.remedies import give
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -23,7 +22,6 @@ def check(ctx: Context) -> Iterator[Item]:
         path=ctx.where("speculative"),
         why="further requests wait in the queue, whatever the machine could serve; one log line says so",
         help="set max_running_requests in the server block to the number you want to serve at once",
-        fix=give(ctx, ("server", "max_running_requests"), limit),
         values={"max_running_requests": limit},
     )
 

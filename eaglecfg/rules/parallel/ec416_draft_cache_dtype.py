@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.remedies import give
 
 FLAG, OWN = "kv_cache_dtype", "speculative_draft_kv_cache_dtype"
 
@@ -30,7 +29,6 @@ def check(ctx: Context) -> Iterator[Item]:
         help=f"{OWN}: auto keeps the draft's cache in its own dtype"
         if known
         else "this version has no flag for the draft's cache alone",
-        fix=give(ctx, ("server", OWN), "auto") if known else None,
         values={FLAG: dtype, OWN: None},
     )
 

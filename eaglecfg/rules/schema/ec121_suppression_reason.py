@@ -28,6 +28,7 @@ def check(context: Context) -> Iterator[Item]:
             span=mark.span,
             why="whoever reads this next cannot tell whether it still holds",
             help=f"write {way} why the finding is accepted, or remove the suppression",
+            values={"rules": list(mark.rules)},
         )
 
 

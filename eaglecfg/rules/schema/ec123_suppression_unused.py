@@ -23,6 +23,7 @@ def check(context: Context) -> Iterator[Item]:
             span=mark.span,
             why="the next finding of the rule would be suppressed by a decision about another one",
             help=f"remove the suppression of {each.rule}",
+            values={"rule": each.rule},
             fix=removal_of(mark),
         )
 

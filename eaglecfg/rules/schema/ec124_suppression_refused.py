@@ -28,6 +28,7 @@ def check(context: Context) -> Iterator[Item]:
                 span=mark.span,
                 why=f"they are about {about}, and nothing else can be relied on while they stand",
                 help="solve what it finds, and remove the suppression",
+                values={"rule": rule},
                 fix=removal_of(mark),
             )
 
