@@ -16,6 +16,7 @@ from eaglecfg.cli.output import color_option, columns, json_errors, traceback_op
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import Recorded, read_recorded
 from eaglecfg.nccl.bench.plan import BenchPlan
+from eaglecfg.report.styled import visible
 
 FAILED = 1
 INTERRUPTED = 130
@@ -111,7 +112,7 @@ def command(
 
 def note(text: str) -> None:
     """Progress, warnings and the like."""
-    click.echo(text, err=True)
+    click.echo(visible(text), err=True)
 
 
 def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:

@@ -173,7 +173,7 @@ class Raw:
         if self.stream is None:
             return
         try:
-            self.stream.write(json.dumps(data, ensure_ascii=False) + "\n")
+            self.stream.write(json.dumps(data) + "\n")
             self.stream.flush()
         except OSError as error:
             raise UsageError(f"{self.path}: {(error.strerror or str(error)).lower()}") from error

@@ -34,7 +34,7 @@ def render(outcome: Outcome, width: int) -> list[Line]:
             out.append(_aligned(row, widths, "plain", _STYLE.get(cell.verdict, "plain")))
     out.append(())
     for text in _legend(outcome):
-        out += _paragraph(visible(text), width)
+        out += _paragraph(text, width)
     for trouble in outcome.troubles:
         lead = line(Part(f"{visible(trouble.setting)} failed ({trouble.failure}):", "error"))
         out += wrapped(lead, visible(trouble.message), width, "  ")
@@ -45,7 +45,7 @@ def render(outcome: Outcome, width: int) -> list[Line]:
 
 
 def _paragraph(text: str, width: int) -> list[Line]:
-    first, _, rest = text.partition(" ")
+    first, _, rest = visible(text).partition(" ")
     return wrapped(line(first), rest, width, "  ")
 
 
@@ -183,7 +183,9 @@ def _escaped(text: str) -> str:
 
 def as_json(outcome: Outcome, exit_code: int, *, version: str) -> str:
     """The result as JSON text; schemas/bench-allreduce.schema.json describes it."""
-    return json.dumps(as_data(outcome, exit_code, version=version), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(as_data(outcome, exit_code, version=version), indent=2, ensure_ascii=False) + "\n"
+    # Names and variables may hold bytes that are no text; an escape is what JSON has for those.
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def as_data(outcome: Outcome, exit_code: int, *, version: str) -> dict[str, Any]:
