@@ -103,7 +103,7 @@ def test_names_of_rules_and_deployments_may_stand_alone(tmp_path: Path) -> None:
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", select=["EC999"]), "there is no rule"),
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", online=True), "os.environ"),
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml").exit_code("fatal"), "got 'fatal'"),
-        (lambda path: eaglecfg.trace(path / "eaglecfg.yaml", "nobody"), "no deployment 'nobody'; it has chat"),
+        (lambda path: eaglecfg.trace(path / "eaglecfg.yaml", "nobody"), "no deployment 'nobody'"),
         (lambda path: eaglecfg.resolve(path / "other.yaml"), "names no engine whose facts are known"),
         (lambda path: eaglecfg.trace(path / "empty.yaml"), "has 0 deployments (none)"),
     ],
