@@ -120,14 +120,12 @@ def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
     from eaglecfg.tune.collectives import Collectives
     from eaglecfg.tune.interrupts import Interrupts
 
-    if len(plan.settings) > 1 and importlib.util.find_spec("scipy") is None:
-        note(
-            "note: without scipy there are no intervals; --output keeps the results for a Python that has it"
-        )
-    for text in plan_lines(plan):
-        note(text)
     interrupted = False
     with Raw(output, plan) as raw, Progress(plan, sys.stderr.isatty()) as progress:
+        if len(plan.settings) > 1 and importlib.util.find_spec("scipy") is None:
+            note("note: without scipy there are no intervals; --output keeps all results for a later --from")
+        for text in plan_lines(plan):
+            note(text)
 
         def hear(kind: str, about: Mapping[str, Any]) -> None:
             raw.hear(kind, about)

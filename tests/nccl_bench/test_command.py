@@ -217,6 +217,14 @@ def test_an_interrupt_shows_what_was_measured_and_ends_the_ranks(tmp_path: Path)
     assert "Traceback" not in (tmp_path / "err").read_text()
 
 
+@pytest.mark.parametrize("name", ["", "none/raw"])
+def test_results_that_could_not_be_written_stop_before_any_launch(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    assert run([*GLOO, "--output", str(tmp_path / name)]) == 2
+    assert capsys.readouterr().err.startswith(f"eaglecfg: {tmp_path / name}: ")
+
+
 def test_a_recorded_run_is_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     from eaglecfg.nccl.bench.launches import launch_data, plan_data
     from tests.nccl_bench.conftest import LL, launch, make_plan

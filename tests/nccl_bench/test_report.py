@@ -58,6 +58,15 @@ def test_names_and_logs_cannot_drive_a_terminal(outcome: Outcome) -> None:
         assert "\x07" not in text
 
 
+def test_bytes_that_are_no_text_are_escaped_everywhere() -> None:
+    odd = Setting("X='\udcff'", {"X": "\udcff"})
+    plan = make_plan(settings=[odd], python="/opt/\udcfe/python", inherited={"NCCL_X": "\udcfd"})
+    outcome = judge(Recorded(plan, (launch(odd.name, 0, {14336: 1.0}),), True))
+    for text in (plain(render(outcome, 110)), markdown(outcome), as_json(outcome, 0, version="0")):
+        text.encode("utf-8")
+    assert json.loads(as_json(outcome, 0, version="0"))["plan"]["inherited"] == {"NCCL_X": "\udcfd"}
+
+
 @pytest.mark.parametrize("width", [1, 40, 80, 200])
 def test_any_width_gives_a_table(outcome: Outcome, width: int) -> None:
     assert "faster" in plain(render(outcome, width))
