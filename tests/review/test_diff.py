@@ -165,6 +165,17 @@ def test_environment_and_what_the_engine_writes_into_it(pair: Path, diff: Diff) 
     assert "environment NCCL_CUMEM_ENABLE" in found
 
 
+def test_message_sizes_follow_the_shape(pair: Path, diff: Diff) -> None:
+    two_ranks: Example = {"deployment": {"parallel": {"tp_size": 2}}}
+    one = write(pair, "one.yaml", two_ranks)
+    shape = {"num_steps": 2, "num_draft_tokens": 3}
+    two = write(pair, "two.yaml", {"deployment": {**two_ranks["deployment"], "speculative": shape}})
+    _, data = diff(one, two)
+    found = changes(only(data))
+    # 4 and 3 draft tokens of 256 bfloat16; 12 layers with two all-reduces each, and the embedding's
+    assert found["messages verify all-reduce"] == ("25 × 2.0 KiB a request", "25 × 1.5 KiB a request")
+
+
 def test_secrets_are_compared_and_never_shown(
     pair: Path, diff: Diff, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -250,3 +250,25 @@ def test_a_change_that_applies_a_winner_is_known_as_measured(
     )
     (record / "result.json").write_text("[" * 100_000, encoding="utf-8")
     assert run(["diff", "main:deploy/eaglecfg.yaml"]) == 0, "a record that cannot be read is none"
+
+
+def test_sarif_of_the_branch_carries_the_findings_that_the_comment_names(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["diff", "main:deploy", "other:deploy", "--format", "json"])
+    introduced = json.loads(capsys.readouterr().out)["files"][0]["findings"]["introduced"]
+    run(["diff", "main:deploy", "other:deploy", "--format", "markdown"])
+    comment = capsys.readouterr().out.replace("\\", "")
+    run(["validate", "deploy/eaglecfg.yaml", "--output", "sarif=report.sarif"])
+    sarif = json.loads((repository / "report.sarif").read_text(encoding="utf-8"))
+    results = {
+        each["ruleId"]: each for each in sarif["runs"][0]["results"] if each.get("kind", "fail") == "fail"
+    }
+    assert {each["rule"] for each in introduced} >= {"EC201", "EC629"}
+    for each in introduced:
+        result = results[each["rule"]]
+        assert each["message"] in result["message"]["text"]
+        place = result["locations"][0]["physicalLocation"]
+        assert place["artifactLocation"]["uri"] == each["location"]["file"] == "deploy/eaglecfg.yaml"
+        assert place["region"]["startLine"] == each["location"]["line"]
+        assert each["message"] in comment

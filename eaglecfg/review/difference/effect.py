@@ -309,12 +309,28 @@ def _messages(context: Context) -> Iterator[Fact]:
         return
     from eaglecfg.rules.nccl.settings import look
 
+    yield from _sizes(context)
     carrier = look(context).carrier()
     if carrier.name != "unknown":
         yield Fact(
             "messages", "decode all-reduce", carrier.name, carrier.name, f"{carrier.name}: {carrier.why}",
             carrier.source,
         )  # fmt: skip
+
+
+def _sizes(context: Context) -> Iterator[Fact]:
+    """What one request puts on the links between two verifies, kind of pass by kind of pass."""
+    from eaglecfg.nccl.traffic import phases
+
+    assert context.engine is not None
+    if context.resolution is None:
+        return
+    configs = (each.config if each is not None else None for each in (context.target, context.draft))
+    for phase in phases(context.engine.facts_of, context.resolution, *configs):
+        size = phase.size(1)
+        value = {"bytes": size, "calls": phase.calls, "forwards": phase.forwards}
+        count = "" if phase.calls is None else f"{phase.calls * phase.forwards} × "
+        yield _fact("messages", f"{phase.name} all-reduce", value, f"{count}{_bytes(size)} a request")
 
 
 def _declared(context: Context) -> Iterator[Fact]:
