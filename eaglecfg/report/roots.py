@@ -25,6 +25,13 @@ class Roots:
         full = Path(os.path.normpath(self.here / name))
         return full.relative_to(self.root).as_posix() if full.is_relative_to(self.root) else None
 
+    def holds(self, name: str) -> bool:
+        """Whether ``name`` is a file here; evidence may also name a version of an engine, or a hub id."""
+        try:
+            return (self.here / name).is_file()
+        except (OSError, ValueError):
+            return False
+
     def shown(self, name: str) -> str:
         """The path from the root, or the name as it is."""
         return self.path(name) or name

@@ -125,6 +125,7 @@ class _Writer:
         links = [
             f"[{each['message']['text'].replace('[', '(').replace(']', ')')}]({each['id']})"
             for each in related
+            if "physicalLocation" in each
         ]
         if links:
             text += f" See {', '.join(links[:MOST_LINKED])}."
@@ -197,15 +198,14 @@ class _Writer:
     def _fact(self, evidence: Evidence) -> Data:
         words = f"{evidence.file} {evidence.key} {evidence.text}"
         text = _unlinked(f"{words} ({evidence.note})" if evidence.note else words)
-        place: Data = {"artifactLocation": self.artifact(evidence.file)}
-        if evidence.line is not None:
-            place["region"] = {"startLine": evidence.line, "startColumn": evidence.column or 1}
         name = visible(evidence.key) or "value"
-        return {
-            "physicalLocation": place,
-            "logicalLocations": [{"fullyQualifiedName": name}],
-            "message": {"text": text},
-        }
+        out: Data = {"logicalLocations": [{"fullyQualifiedName": name}], "message": {"text": text}}
+        if self.roots.holds(evidence.file):
+            place: Data = {"artifactLocation": self.artifact(evidence.file)}
+            if evidence.line is not None:
+                place["region"] = {"startLine": evidence.line, "startColumn": evidence.column or 1}
+            out["physicalLocation"] = place
+        return out
 
     def _location(self, document: Document, span: Span | None, path: KeyPath) -> Data:
         place: Data = {"artifactLocation": self.artifact(document.name)}

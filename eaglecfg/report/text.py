@@ -191,6 +191,7 @@ def _summary(report: Report, width: int) -> list[Line]:
         counted(report.count(Severity.WARNING), "warning"),
         f"{report.count(Severity.INFO)} info",
         *set_aside(report),
+        *_fixable(report),
         *(more_words(rule, count) for rule, count in report.more.items()),
         f"{counted(report.files, 'file')}, {report.seconds:.2f} s",
     ]
@@ -204,6 +205,15 @@ def _summary(report: Report, width: int) -> list[Line]:
         causes = ", ".join(dict.fromkeys(each.because for each in report.dropped))
         ends.append(f"{report.left_out} left out as consequences of {causes}")
     return [*flowing(findings, width), *flowing(ends, width)]
+
+
+def _fixable(report: Report) -> list[str]:
+    fixes = [found.finding.fix.safe for found in report.findings if found.finding.fix is not None]
+    if not fixes:
+        return []
+    careful = f"{sum(fixes)} fixable (eaglecfg fix)" if any(fixes) else ""
+    guesses = f"{fixes.count(False)} by guess (eaglecfg fix --unsafe)" if not all(fixes) else ""
+    return [part for part in (careful, guesses) if part]
 
 
 def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:

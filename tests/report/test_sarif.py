@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft4Validator
 
+from eaglecfg.record import replace
 from eaglecfg.report.roots import Roots
 from eaglecfg.report.roots import roots as find_roots
 from eaglecfg.report.sarif import error_sarif, to_sarif
-from eaglecfg.rules.model import Finding, Severity
+from eaglecfg.rules.model import Evidence, Finding, Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.source.read import parse_document
 from tests.report.conftest import CHAT, EVIL, crowded, document, empty, hostile, reported
@@ -113,15 +114,23 @@ def test_columns_count_code_points_and_paths_are_encoded(roots: Roots) -> None:
 
 
 def test_related_places_are_linked_and_files_link_nothing(roots: Roots) -> None:
-    result = sarif(hostile(), roots)["results"][0]
+    report = hostile()
+    (roots.here / "draft").mkdir()
+    (roots.here / "draft" / "model.safetensors").touch()
+    (roots.here / "config.json").touch()
+    first = report.findings[0]
+    evidence = (Evidence("config.json", "hidden_size", "4", "", 7, 28), *first.finding.evidence)
+    found = replace(first, finding=replace(first.finding, evidence=evidence))
+    result = sarif(replace(report, findings=(found,)), roots)["results"][0]
     related = result["relatedLocations"]
-    assert [each["id"] for each in related] == [1, 2, 3, 4, 5]
-    fact = related[2]["physicalLocation"]
-    assert fact["region"] == {"startLine": 7, "startColumn": 28}
-    assert "region" not in related[3]["physicalLocation"]
+    assert [each["id"] for each in related] == [1, 2, 3, 4, 5, 6]
+    places = [each.get("physicalLocation") for each in related]
+    assert places[2]["region"] == {"startLine": 7, "startColumn": 28}
+    assert places[3] is None, "no such file"
+    assert "region" not in places[4], "a tensor has no line"
+    assert places[5] is None, "an engine is no file"
     message = result["message"]["text"]
-    for id in range(1, 6):
-        assert f"]({id})" in message
+    assert [id for id in range(1, 7) if f"]({id})" in message] == [1, 2, 3, 5]
     said = [message, *(each["message"]["text"] for each in related)]
     assert not [text for text in said if "](http" in text]
 
