@@ -1,0 +1,140 @@
+"""Edits by span on generated files: the data gets the change, and every other line stays as it was."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eaglecfg.source.document import Document
+from eaglecfg.source.edit import Edit, Editor, EditRefused, apply_edits
+from eaglecfg.source.read import parse_document
+from eaglecfg.source.span import KeyPath
+
+NAMES = ["a", "b_c", "d-e", "Ж", "😀", "x y", "key"]
+SCALARS = ["1", "text", "'a: b'", '"q\\"uote"', "true", "", "2.5", "[1, 2]", "[]", "{}", "{x: 1, y: [z]}"]
+
+
+@st.composite
+def files(draw: st.DrawFn) -> str:
+    """A mapping of mappings, in block or flow style, with comments, blank lines and odd spacing."""
+    lines: list[str] = []
+    for name in draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True)):
+        lines += draw(st.sampled_from([[], ["# a comment"], [""], ["", "# {not: data}"]]))
+        inner = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
+        values = [draw(st.sampled_from(SCALARS)) for _ in inner]
+        end = draw(st.sampled_from(["", "  # told", "   "]))
+        if draw(st.booleans()):
+            pairs = ", ".join(f"{key}: {value}" for key, value in zip(inner, values, strict=True))
+            lines.append(f"{name}: {{{pairs}}}{end}")
+            continue
+        lines.append(f"{name}:{end}")
+        indent = " " * draw(st.integers(1, 4))
+        for key, value in zip(inner, values, strict=True):
+            space = draw(st.sampled_from([" ", "   "]))
+            lines.append(f"{indent}{key}:{space}{value}".rstrip() + draw(st.sampled_from(["", "  # a note"])))
+    text = "\n".join(lines)
+    return draw(st.sampled_from([text, text + "\n", text.replace("\n", "\r\n") + "\r\n"]))
+
+
+def parsed(text: str) -> Document:
+    document = parse_document(text, "x.yaml", ".")
+    assert document.problems == (), text
+    return document
+
+
+def made(document: Document, edit: Edit) -> Document:
+    return parsed(apply_edits(document.text, [edit]))
+
+
+def changed(before: Document, after: Document) -> int:
+    """Lines that stand in one of the two only."""
+    old, new = list(before.lines), list(after.lines)
+    while old and new and old[0] == new[0]:
+        old.pop(0), new.pop(0)
+    while old and new and old[-1] == new[-1]:
+        old.pop(), new.pop()
+    return max(len(old), len(new))
+
+
+@settings(max_examples=150, deadline=None)
+@given(files(), st.data())
+def test_a_value_is_set_and_nothing_else(text: str, data: st.DataObject) -> None:
+    document = parsed(text)
+    path: KeyPath = data.draw(st.sampled_from([path for path in document.places if len(path) == 2]))
+    for new, value in (("7", 7), ("LL,Simple", "LL,Simple"), ("[3, 4]", [3, 4]), ("a: b", "a: b"), ("", "")):
+        after = made(document, Editor(document).set(path, new))
+        wanted = {**document.data, path[0]: {**document.data[path[0]], path[1]: value}}
+        assert after.data == wanted
+        assert changed(document, after) <= 1
+        assert after.text.count("\r") == document.text.count("\r")
+
+
+@settings(max_examples=150, deadline=None)
+@given(files(), st.data())
+def test_a_key_is_renamed_removed_and_added(text: str, data: st.DataObject) -> None:
+    document = parsed(text)
+    path: KeyPath = data.draw(st.sampled_from([path for path in document.places if len(path) == 2]))
+    block: dict[str, Any] = dict(document.data[path[0]])
+    after = made(document, Editor(document).rename(path, "new"))
+    renamed = {("new" if key == path[1] else str(key)): value for key, value in block.items()}
+    assert list(after.data[path[0]].items()) == list(renamed.items())
+    assert changed(document, after) == 1
+    after = made(document, Editor(document).add((path[0], "more"), "x, y"))
+    assert after.data == {**document.data, path[0]: {**block, "more": "x, y"}}
+    assert changed(document, after) <= 2
+    try:
+        after = made(document, Editor(document).remove(path))
+    except EditRefused:
+        assert len(block) == 1
+        return
+    rest = {key: value for key, value in block.items() if key != path[1]}
+    assert after.data == {**document.data, path[0]: rest}
+    assert len(document.lines) - len(after.lines) in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "wanted"),
+    [
+        ("a: [1, 2, 3]\n", ("a", 1), "a: [1, 3]\n"),
+        ("a: [1, 2, 3]\n", ("a", 0), "a: [2, 3]\n"),
+        ("a: [1, 2, 3]\n", ("a", 2), "a: [1, 2]\n"),
+        ("a:\n- 1\n- 2  # two\n- 3\nb: 1\n", ("a", 1), "a:\n- 1\n- 3\nb: 1\n"),
+        ("a:\n  - x: 1\n    y: 2\n  - z: 3\n", ("a", 0), "a:\n  - z: 3\n"),
+        ("a:\n  - x: 1\nb: 2\n", ("a", 0), "b: 2\n"),
+        ("b: 2\na:\n  - x: 1", ("a", 0), "b: 2"),
+        ("a: |\n  text\n  more\nb: 2\n", ("a",), "b: 2\n"),
+        ("a:\n  b: >-\n    folded\n    text\n  c: 1\n", ("a", "b"), "a:\n  c: 1\n"),
+    ],
+)
+def test_items_and_blocks_of_text_go_whole(text: str, path: KeyPath, wanted: str) -> None:
+    document = parsed(text)
+    assert made(document, Editor(document).remove(path)).text == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "act"),
+    [
+        ("a: 1\n", lambda editor: editor.remove(("a",))),
+        ("a: 1\n", lambda editor: editor.set(("b",), "1")),
+        ("a: 1\n", lambda editor: editor.rename((), "b")),
+        ("a: 1\nb: 2\n", lambda editor: editor.rename(("a",), "b")),
+        ("a: 1\n", lambda editor: editor.add(("a",), "2")),
+        ("a: |\n  x\n", lambda editor: editor.set(("a",), "1")),
+        ("a: [1, # one\n  2]\n", lambda editor: editor.set(("a",), "[3]")),
+        ("- a: 1\n  b: 2\n", lambda editor: editor.remove((0, "a"))),
+        ("a: {b: 1, # one\n  c: 2}\n", lambda editor: editor.remove(("a", "b"))),
+        ("[1, 2]\n", lambda editor: editor.insert((), "a: 1")),
+    ],
+)
+def test_what_cannot_be_edited_by_span_is_refused(text: str, act: Any) -> None:
+    with pytest.raises(EditRefused):
+        act(Editor(parsed(text)))
+
+
+def test_changes_that_meet_are_refused() -> None:
+    with pytest.raises(EditRefused):
+        apply_edits("abc", [Edit(0, 2, "x"), Edit(1, 3, "y")])
+    assert apply_edits("abc", [Edit(0, 1, "x"), Edit(1, 1, "-"), Edit(1, 3, "")]) == "x-"
