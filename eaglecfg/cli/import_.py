@@ -36,7 +36,9 @@ def command(source: str, engine_version: str | None, output: Path | None, schema
     """
     refuse_existing(output)
     text, shown = _read(source)
-    result = import_text(text, shown, engine_version=engine_version, schema=schema)
+    result = import_text(
+        text, shown, engine_version=engine_version, schema=schema, running=_is_address(source)
+    )
     for note in result.notes:
         line = f":{note.line}" if note.line and "\n" in text.strip() else ""
         click.echo(f"{shown}{line}: {'TODO: ' if note.todo else ''}{note.text}", err=True)
@@ -46,7 +48,7 @@ def command(source: str, engine_version: str | None, output: Path | None, schema
 
 def _read(source: str) -> tuple[str, str]:
     """The text behind SOURCE, and how messages name it."""
-    if source.startswith(("http://", "https://")):
+    if _is_address(source):
         from eaglecfg.review.imports.server_info import fetch
 
         return fetch(source), source
@@ -54,7 +56,8 @@ def _read(source: str) -> tuple[str, str]:
         raw = sys.stdin.buffer.read(MAX_BYTES + 1) if sys.stdin is not None else b""
         return _decoded(raw, "stdin"), "stdin"
     path = Path(source)
-    if len(source) < 1000 and "\n" not in source and path.exists() and not path.is_dir():
+    there = len(source) < 1000 and "\n" not in source and path.exists()
+    if there and not path.is_dir():
         with path.open("rb") as file:
             return _decoded(file.read(MAX_BYTES + 1), source), source
     if not source.strip():
@@ -62,9 +65,13 @@ def _read(source: str) -> tuple[str, str]:
             "import takes a file, - for stdin, a command in quotes or http://host:port, got nothing"
         )
     if " " not in source.strip() and "\n" not in source.strip():
-        what = "this is a folder; name the file in it" if path.is_dir() else "there is no such file"
-        raise UsageError(f"{source}: {what}. A command is given in quotes, as one argument")
+        what = "this is a folder; name the file in it" if there else "there is no such file"
+        raise UsageError(f"{source[:200]}: {what}. A command is given in quotes, as one argument")
     return source, "the command"
+
+
+def _is_address(source: str) -> bool:
+    return source.startswith(("http://", "https://"))
 
 
 def _decoded(raw: bytes, shown: str) -> str:

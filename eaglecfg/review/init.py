@@ -25,6 +25,8 @@ TARGET_FACTS = ("hidden_size", "num_hidden_layers", "vocab_size")
 DRAFT_FACTS = ("hidden_size", "num_hidden_layers", "draft_vocab_size")
 FC_NAMES = ("fc.weight", "model.fc.weight")
 OFF = "off"
+LONGEST_PATH = 4096
+"""Characters. The system looks for no longer ones."""
 
 
 @record
@@ -47,15 +49,15 @@ def place(given: str, here: Path, folder: Path) -> str:
     Raises UsageError for what is neither a folder nor a hub id.
     """
     path = here / given
-    if path.is_dir():
+    if given and len(given) < LONGEST_PATH and path.is_dir():
         if given.startswith("/"):
             return given
         spelled = Path(os.path.relpath(path, folder)).as_posix()
         return posixpath.normpath(spelled)
-    if path.exists():
+    if given and len(given) < LONGEST_PATH and path.exists():
         raise UsageError(f"{given}: a checkpoint's folder is expected, this is a file; name the folder")
     if hub_id(given) is None:
-        raise UsageError(f"{given}: there is no such folder, and it is no hub id (org/name)")
+        raise UsageError(f"{given[:200]}: there is no such folder, and it is no hub id (org/name)")
     return given
 
 

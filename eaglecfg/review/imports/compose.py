@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
-from eaglecfg.review.imports.interpolation import compose
+from eaglecfg.review.imports.interpolation import compose, compose_words
 from eaglecfg.review.imports.mounts import Mount, short_form
-from eaglecfg.review.imports.shell_script import Command, follow
+from eaglecfg.review.imports.shell_script import Command
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
 from eaglecfg.source.span import KeyPath
@@ -76,19 +76,19 @@ def _words(part: Part, path: KeyPath, told: list[Note]) -> list[Text]:
     text = part.text(path)
     if not text.strip():
         return []
-    # Compose splits the text into words by itself, without variables of a shell.
-    words = []
-    for command in follow(text.replace("$$", "\\$"), line=part.at(path)).commands:
-        words += list(command.words)
+    words, defaults = compose_words(text, part.at(path))
+    told += _of_defaults(defaults, part.at(path))
     return words
 
 
 def _interpolated(text: str, told: list[Note], line: int) -> Text:
     value, defaults = compose(text)
-    told += [
-        Note(f"${name} is taken as {default!r}, its default", line) for name, default in defaults.items()
-    ]
+    told += _of_defaults(defaults, line)
     return value
+
+
+def _of_defaults(defaults: dict[str, str], line: int) -> list[Note]:
+    return [Note(f"${name} is taken as {default!r}, its default", line) for name, default in defaults.items()]
 
 
 def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]:

@@ -31,13 +31,19 @@ class Result:
 
 
 def import_text(
-    text: str, shown: str, *, engine_version: str | None = None, schema: str | None = None
+    text: str,
+    shown: str,
+    *,
+    engine_version: str | None = None,
+    schema: str | None = None,
+    running: bool = False,
 ) -> Result:
     """Import what ``text`` launches. Pure. ``shown`` names it in messages and in the file.
 
-    Raises UsageError where it does not parse or launches no server.
+    ``running``: it is the answer of a running server, whatever it looks like. Raises UsageError where it does
+    not parse or launches no server.
     """
-    if kind_of(text) == "server info":
+    if running or kind_of(text) == "server info":
         return _import_info(text, shown, engine_version, schema)
     found = find_calls(text, shown)
     origin = origin_of(text)

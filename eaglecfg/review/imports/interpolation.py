@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from eaglecfg.review.imports.shell_tokens import Tokens
 from eaglecfg.review.imports.text import EMPTY, Text, not_known
 
 _COMPOSE = re.compile(
@@ -16,18 +17,57 @@ _KUBERNETES = re.compile(r"\$(?:\((?P<name>[^)]*)\)|(?P<other>.))", re.S)
 
 def compose(text: str) -> tuple[Text, dict[str, str]]:
     """``text`` as Compose takes it, and the defaults that stood in for variables of its environment."""
-    out, at, defaults = EMPTY, 0, {}
+    pieces, defaults = _pieces(text)
+    out = EMPTY
+    for known, name in pieces:
+        out = out + (not_known(name) if name else Text(known))
+    return out, defaults
+
+
+def compose_words(text: str, line: int) -> tuple[list[Text], dict[str, str]]:
+    """A command that is one text: Compose puts variables in, and then splits it as a shell would, no more.
+
+    Raises UsageError, with the line, for a quote that is never closed.
+    """
+    pieces, defaults = _pieces(text)
+    # What is put in must mean nothing to the splitting.
+    marked = "".join(
+        f"{_OPEN}{name}{_CLOSE}" if name else known.replace("$", _DOLLAR) for known, name in pieces
+    )
+    words = []
+    for token in Tokens(marked, line).read():
+        word = token.operator or "".join(part.text for part in token.parts)
+        if word != "\n":
+            words.append(_unmarked(word))
+    return words, defaults
+
+
+_OPEN, _CLOSE, _DOLLAR = "\ue000", "\ue001", "\ue002"
+
+
+def _unmarked(word: str) -> Text:
+    out = EMPTY
+    for index, part in enumerate(re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", word)):
+        out = out + (not_known(part) if index % 2 else Text(part.replace(_DOLLAR, "$")))
+    return out
+
+
+def _pieces(text: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """(text, "") for what is known and ("", name) for a variable, and the defaults that stood in."""
+    out: list[tuple[str, str]] = []
+    at, defaults = 0, {}
     for found in _COMPOSE.finditer(text):
-        out, at = out + Text(text[at : found.start()]), found.end()
+        out.append((text[at : found.start()], ""))
+        at = found.end()
         name, operator = found["name"] or found["braced"], found["operator"] or ""
         if found["dollar"]:
-            out = out + Text("$")
+            out.append(("$", ""))
         elif operator.endswith("-"):
             defaults[name] = found["word"]
-            out = out + Text(found["word"])
+            out.append((found["word"], ""))
         elif not operator.endswith("+"):
-            out = out + not_known(name)
-    return out + Text(text[at:]), defaults
+            out.append(("", name))
+    return [*out, (text[at:], "")], defaults
 
 
 def kubernetes(text: str, known: Mapping[str, Text]) -> Text:

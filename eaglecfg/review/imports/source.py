@@ -80,5 +80,7 @@ def _nothing(text: str, shown: str, kind: Kind) -> str:
     if not text.strip():
         return f"{shown}: it is empty"
     what = "this command" if kind == "command" and "\n" not in text.strip() else f"this {kind}"
+    if kind == "manifest" and "{{" in text:
+        return f"{shown}: this is a template; render the chart first: helm template ... | eaglecfg import -"
     wanted = "python3 -m sglang.launch_server or sglang serve"
     return f"{shown}: {what} is expected to launch a server with {wanted}, and does not"

@@ -35,7 +35,8 @@ class Part:
 
     def at(self, path: KeyPath) -> int:
         """The line of ``path`` in the whole stream, from 1."""
-        return self.line + self.document.place(path).value.start.line
+        place = self.document.place(path)
+        return self.line + (place.key or place.value).start.line
 
     def value(self, path: KeyPath) -> Any:
         """What stands at ``path``, None where nothing does."""
