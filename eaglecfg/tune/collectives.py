@@ -210,7 +210,8 @@ class Collectives:
         if failed is None or failed.failure == "wrong":
             return ()
         first = [failed.rank] if failed.rank is not None else []
-        lines = tail([*first, *(rank for rank in group.ranks if rank not in first)])
+        told = tail([*first, *(rank for rank in group.ranks if rank not in first)])
+        lines = [line for line in told if "NCCL INFO" not in line]  # of a check; causes are warnings
         if failed.failure == "hang":
             return shown([line for line in lines if "NCCL WARN" in line])
         kind, found = classify(lines, default="crash")
