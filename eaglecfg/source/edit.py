@@ -12,7 +12,7 @@ from eaglecfg.record import record
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, Place, Position, Span, show_path
 
-PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+-]*|-?[0-9.]+")
+PLAIN = re.compile(r"-?[A-Za-z0-9_./+][A-Za-z0-9_./+-]*")
 """Scalars that need no quotes in any context."""
 
 _BEGINS_WHOLE = ("[", "{", '"', "'")
@@ -55,17 +55,18 @@ class Editor:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self.newline = "\r\n" if document.text.count("\r\n") * 2 > document.text.count("\n") else "\n"
 
-    def set(self, path: KeyPath, text: str, *, as_text: bool = False) -> Edit:
+    def set(self, path: KeyPath, text: str, *, as_text: bool = False, comments_go: bool = False) -> Edit:
         """Give the value at ``path`` the source text ``text``, quoted where it has to be.
 
-        ``as_text``: the value means its spelling, so that quotes around it may stay.
+        ``as_text``: the value means its spelling, so that quotes around it may stay. ``comments_go``: those
+        inside a list or a mapping may go with it.
         """
         place = self._place(path)
         span = place.origin or place.value
         start, end = self.offset(span.start), self.offset(span.end)
         old = self.document.text[start:end]
         if place.text is None:
-            if "#" in old:
+            if "#" in old and not comments_go:
                 raise EditRefused("a comment stands inside the value")
             if place.origin is None and place.key is not None and span.start.line != place.key.end.line:
                 start = self._behind_colon(place.key)

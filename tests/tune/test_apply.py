@@ -9,8 +9,9 @@ import pytest
 
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.load import load_config
+from eaglecfg.source.patch import patch_name
 from eaglecfg.source.read import parse_document
-from eaglecfg.tune.apply import make_patch, patch_name
+from eaglecfg.tune.apply import make_patch
 from eaglecfg.tune.arm import apply, arm_key
 
 HEAD = """\
