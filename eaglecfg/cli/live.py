@@ -41,7 +41,10 @@ def live_options(function: F) -> F:
         "--live-tokens", type=click.IntRange(2, 4096), metavar="N", help="Tokens of each; default 64."
     )
     @click.option(
-        "--live-seconds", type=click.FloatRange(1, 3600), metavar="S", help="Time for all of it; default 120."
+        "--live-seconds",
+        type=click.FloatRange(0.1, 3600),
+        metavar="S",
+        help="Time for all of it; default 120.",
     )
     @wraps(function)
     def command(

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 from live_servers import ROOT, Process
 
 from eaglecfg.cli.main import run
+from tests.api.how_to_pages import page, steady, written_anew
 
 PAIR = ROOT / "examples" / "tiny"
 SHAPE = (
@@ -65,32 +70,81 @@ def servers(pair: Path) -> Iterator[tuple[Process, Process]]:
             each.stop()
 
 
-def checked(
-    pair: Path, url: str, capsys: pytest.CaptureFixture[str], *options: str
-) -> tuple[int, dict[str, str], str]:
-    """Exit code, findings by rule, and what was told on stderr."""
-    prompts = ("--live-prompts", str(PAIR / "prompts.jsonl"), *options)
-    code = run(["validate", str(pair / "eaglecfg.yaml"), "--live", url, "--format", "json", *prompts])
-    out, err = capsys.readouterr()
-    return code, {each["rule"]: each["message"] for each in json.loads(out)["findings"]}, err
+class Checks:
+    """What the check of each server printed: exit code, stderr and stdout. Asked once, as it takes seconds."""
+
+    def __init__(self, folder: Path, right: Process, wrong: Process) -> None:
+        self.right = self._run(folder, right)
+        self.wrong = self._run(folder, wrong)
+
+    def _run(self, folder: Path, server: Process) -> tuple[int, str]:
+        command = [
+            sys.executable,
+            "-m",
+            "eaglecfg",
+            "validate",
+            "-d",
+            "tiny",
+            "--live",
+            server.url,
+            "--quiet",
+        ]
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
+        return done.returncode, done.stderr + done.stdout
 
 
-def test_a_server_of_the_config_passes_without_a_finding(
-    pair: Path, servers: tuple[Process, Process], capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, found, told = checked(pair, servers[0].url, capsys, "--live-requests", "12")
-    assert (code, found) == (0, {})
+@pytest.fixture(scope="module")
+def checks(pair: Path, servers: tuple[Process, Process]) -> Checks:
+    shutil.copytree(ROOT / "studies", pair / "studies")
+    (pair / "examples" / "tiny").mkdir(parents=True)
+    shutil.copy(PAIR / "prompts.jsonl", pair / "examples" / "tiny")
+    return Checks(pair, *servers)
+
+
+def test_a_server_of_the_config_passes_without_a_finding(checks: Checks) -> None:
+    code, told = checks.right
+    assert code == 0
     assert "version 0.5.14 · speculation EAGLE3 · accept length 2.4" in told
+    assert "over 24 prompts of studies/quickstart.yaml" in told
+    assert "[EC8" not in told
 
 
-def test_a_server_with_other_ids_than_its_config_is_caught(
-    pair: Path, servers: tuple[Process, Process], capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, found, _ = checked(pair, servers[1].url, capsys)
+def test_a_server_with_other_ids_than_its_config_is_caught(checks: Checks) -> None:
+    code, told = checks.wrong
+    said = " ".join(told.split())
     assert code == 1
-    assert set(found) == {"EC856", "EC858"}
-    assert "captures boundaries [5, 6, 7], the draft was trained on [2, 4, 6]" in found["EC856"]
-    assert found["EC858"].startswith("silent loss")
+    assert set(re.findall(r"\[(EC\d+)", told)) == {"EC856", "EC858"}
+    assert "captures boundaries [5, 6, 7], the draft was trained on [2, 4, 6]" in said
+    assert "silent loss" in said
+
+
+def test_the_screens_of_the_page_are_real(
+    checks: Checks, servers: tuple[Process, Process], tmp_path: Path
+) -> None:
+    shown = ("http://127.0.0.1:30000", "http://127.0.0.1:30001")
+    instead = dict(zip(shown, (one.url for one in servers), strict=True))
+    printed = {servers[0].url: checks.right[1], servers[1].url: checks.wrong[1]}
+
+    def screen(words: list[str]) -> str:
+        assert [word for word in words if word not in printed] == [
+            "validate",
+            "-d",
+            "tiny",
+            "--live",
+            "--quiet",
+        ]
+        return printed[words[4]]
+
+    text = page("check-a-running-server.md").read_text(encoding="utf-8")
+    anew = written_anew(text, screen, instead)
+    (tmp_path / "page.md").write_text(anew, encoding="utf-8")
+    assert steady(text) == steady(anew), f"the page is old; it would be: {tmp_path / 'page.md'}"
 
 
 def test_the_stand_in_is_checked_like_any_server(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -108,5 +108,6 @@ def _findings(file: FileDifference, width: int) -> Iterator[Line]:
 
 def _finding(mark: str, found: Reported, word: str, width: int) -> list[Line]:
     head = Part(f"{found.severity}[{found.rule.id} {found.rule.slug}]", STYLE_OF[found.severity])
-    text = f"{word}: {visible(found.finding.message)} ({place_words(found)})"
+    where = f" in {visible(found.deployment)}" if found.deployment else ""
+    text = f"{word}{where}: {visible(found.finding.message)} ({place_words(found)})"
     return wrapped(line(f"  {mark} ", head), text, width, "    ")
