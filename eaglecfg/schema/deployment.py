@@ -159,7 +159,11 @@ class Deployment(StrictModel):
         description="NCCL variables without the NCCL_ prefix, in lower or upper case.",
         text=True,
     )
-    env: dict[str, str] = Field(default={}, description="Environment variables of the server.", text=True)
+    env: dict[str, str] = Field(
+        default={},
+        description="Environment variables of the server. NAME: ${NAME} hands on that of whoever launches.",
+        text=True,
+    )
     unchecked_variables: list[str] = Field(
         default=[],
         description="NCCL variables that eaglecfg does not know and shall hand on without a check.",
