@@ -18,6 +18,7 @@ from eaglecfg.nccl.bench.plan import BenchPlan
 from eaglecfg.nccl.bench.setting import (
     Setting,
     arrange,
+    bears,
     list_names,
     parse_setting,
     ready_list,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from eaglecfg.source.document import Document
 
 BATCHES = (1, 8)
-BEARING = ("TORCH_NCCL_", "CUDA_", "PYTORCH_CUDA_ALLOC_CONF", "TORCH_SYMM_MEM", "NVSHMEM_")
-"""Beginnings of variables that are recorded where the environment has them."""
 
 
 @record
@@ -99,8 +98,8 @@ def make_plan(wanted: Wanted, environment: Mapping[str, str], note: Callable[[st
 def inherited_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """What every launch gets without any setting: the environment, and below it the nccl.conf files."""
     places = Places(home=_home())
-    beside = {name: text for name, text in environment.items() if name.startswith(BEARING)}
-    return redact_environment({**in_force(environment, read_conf_files(environment, places)), **beside})
+    held = {**in_force(environment, read_conf_files(environment, places)), **environment}
+    return redact_environment({name: text for name, text in held.items() if bears(name)})
 
 
 def _home() -> Path | None:

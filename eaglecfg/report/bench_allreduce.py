@@ -13,6 +13,7 @@ from eaglecfg.nccl.bench.verdicts import Cell, Outcome
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
 
 VERSION = 1
+MATRIX_KEY = "Bold: real. =: NCCL chose what it chooses by default; only threads or transports can differ."
 LONGEST_NAME = 40
 WIDE = 2.0
 """The width of an interval, as a share, beyond which its ends mean nothing to anybody."""
@@ -163,7 +164,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int], style: Style, verdict: S
 
 def markdown(outcome: Outcome) -> str:
     """The result as Markdown, one table per size."""
-    out = [headline(outcome), ""]
+    out = [headline(outcome), "", *matrix(outcome), "", MATRIX_KEY, ""]
     for size in outcome.plan.sizes:
         out += [f"### {_size_head(size)}", "", f"| {' | '.join(HEAD)} |", "|---|---:|---:|---:|---|---|---|"]
         out += [f"| {' | '.join(map(_escaped, _row(cell, outcome)))} |" for cell in outcome.at(size)]
@@ -175,6 +176,31 @@ def markdown(outcome: Outcome) -> str:
         out += [f"  - `{_escaped(each)}`" for each in trouble.lines[-3:]]
     out += [f"- {_escaped(sentence)}" for sentence in sentences(outcome)]
     return "\n".join(out) + "\n"
+
+
+def matrix(outcome: Outcome) -> list[str]:
+    """All settings and sizes in one Markdown table."""
+    sizes = outcome.plan.sizes
+    out = [
+        f"| setting | {' | '.join(size_words(size.bytes) for size in sizes)} |",
+        "|---|" + "---:|" * len(sizes),
+    ]
+    rows = [outcome.at(size) for size in sizes]
+    for index, setting in enumerate(outcome.plan.settings):
+        squares = [_square(row[index], row[0]) for row in rows]
+        out.append(f"| {_escaped(_name(setting.name))} | {' | '.join(squares)} |")
+    return out
+
+
+def _square(cell: Cell, base: Cell) -> str:
+    if cell.verdict == "baseline" and cell.us is not None:
+        chosen = f"<br>{cell.choice}" if cell.choice is not None else ""
+        return f"{cell.us:.2f} µs{chosen}"
+    if cell.us is None or cell.change is None:
+        return cell.verdict
+    text = percent(cell.change)
+    text = f"**{text}**" if cell.verdict in ("faster", "slower") else text
+    return f"{text} =" if cell.choice is not None and cell.choice == base.choice else text
 
 
 def _escaped(text: str) -> str:

@@ -26,6 +26,20 @@ _KEPT = re.compile(
 _MILD = frozenset(("unusual", "power", "octal"))
 """Problems of a value that NCCL nevertheless works with, as written."""
 
+_NEIGHBOURS = ("TORCH_NCCL_", "TORCH_SYMM_MEM", "NVSHMEM_", "GLOO_", "PYTORCH_CUDA_ALLOC", "PYTORCH_ALLOC")
+_CUDA = frozenset(
+    (
+        "CUDA_DEVICE_MAX_CONNECTIONS",
+        "CUDA_DEVICE_ORDER",
+        "CUDA_LAUNCH_BLOCKING",
+        "CUDA_MODULE_LOADING",
+        "CUDA_SCALE_LAUNCH_QUEUES",
+        "CUDA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
+    )
+)
+"""Variables beside NCCL's own that a rank feels."""
+
 _BEYOND = ("TORCH_NCCL_", "CUDA_", "TORCH_", "GLOO_", "PYTORCH_", "LD_", "SGLANG_", "OMP_")
 """Beginnings of names that bear on a rank without being NCCL's."""
 
@@ -123,6 +137,13 @@ def remarks_on(setting: Setting, version: str, inherited: Mapping[str, str]) -> 
             message = f"{name}={inherited[name]} holds on this machine; this setting runs with {text} instead"
             out.append(Remark(setting.name, message, False))
     return tuple(out)
+
+
+def bears(name: str) -> bool:
+    """Whether a variable of the environment can change how ranks sum; versions and folders cannot."""
+    if name.startswith("NCCL_"):
+        return name not in related()["not_settings"]
+    return name in _CUDA or name.startswith(_NEIGHBOURS)
 
 
 def reserved(setting: Setting) -> str:
