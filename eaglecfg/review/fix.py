@@ -12,7 +12,7 @@ from eaglecfg.rules.outcome import Report, Reported
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import kind_of
 from eaglecfg.source.document import Document
-from eaglecfg.source.edit import EditRefused, apply_edits
+from eaglecfg.source.edit import Editor, EditRefused, apply_edits
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath, show_path
 
@@ -87,40 +87,82 @@ def _fixable(report: Report, select: Collection[str], unsafe: bool) -> list[Repo
 def _pass(
     documents: Sequence[Document], wanted: Sequence[Reported]
 ) -> tuple[list[Document], list[Reported], list[Left]]:
-    """Make each fix that can be made, one after the other, each in the text that the last one left."""
+    """Make the fixes of every file that can be made and that everybody concerned agrees to."""
     after, made, left = list(documents), list[Reported](), list[Left]()
     for index, document in enumerate(documents):
         own = [found for found in wanted if found.document.name == document.name]
-        if not own:
-            continue
-        users = _Users(document)
+        users = _Users(document) if own else None
+        agreed = []
         for found in own:
-            change = found.finding.fix
-            assert change is not None
             try:
+                assert users is not None
                 users.agree(found, own)
-                if not _untouched(document, after[index], change):
-                    continue  # another fix of this pass changed it; the next pass looks again
-                new = _made(after[index], change)
-                if new.text != after[index].text:
-                    after[index] = new
-                    made.append(found)
+                agreed.append(found)
             except EditRefused as refused:
                 left.append(Left(found, str(refused)))
+        whole = _at_once(document, agreed)
+        if whole is not None:
+            after[index] = whole
+            made += agreed
+            continue
+        after[index], some, refusals = _one_by_one(document, agreed)
+        made += some
+        left += refusals
     return after, made, left
+
+
+def _at_once(document: Document, wanted: Sequence[Reported]) -> Document | None:
+    """``document`` with all fixes made in one go; None where some of them meet, or move what others want.
+
+    Reading a file of many deployments again takes as long as checking it, so that one reading must do.
+    """
+    changes = [found.finding.fix for found in wanted if found.finding.fix is not None]
+    if not changes or any(change.also for change in changes):
+        return None
+    editor = Editor(document)
+    try:
+        edits = {edit for change in changes for edit in edits_of(document, change, editor)}
+        after = _read_again(document, apply_edits(document.text, edits))
+    except EditRefused:
+        return None
+    return after if after.text != document.text and comes_to(document, after, changes) else None
+
+
+def _one_by_one(
+    document: Document, wanted: Sequence[Reported]
+) -> tuple[Document, list[Reported], list[Left]]:
+    """Make each fix that can be made, each in the text that the last one left."""
+    now, made, left = document, list[Reported](), list[Left]()
+    for found in wanted:
+        change = found.finding.fix
+        assert change is not None
+        if not _untouched(document, now, change):
+            continue  # another fix of this pass changed it; the next pass looks again
+        try:
+            new = _made(now, change)
+        except EditRefused as refused:
+            left.append(Left(found, str(refused)))
+            continue
+        if new.text != now.text:
+            now = new
+            made.append(found)
+    return now, made, left
 
 
 def _made(document: Document, change: Fix) -> Document:
     """``document`` with the change made. Raises EditRefused."""
-    mark = BYTE_ORDER_MARK if any(each.kind == "byte-order-mark" for each in document.problems) else ""
     # One after the other: a key that moves may leave the line behind which it is put down again.
     for each in (replace(change, also=()), *change.also):
-        text = apply_edits(document.text, edits_of(document, each))
-        after = parse_document(mark + text, document.name, document.folder)
-        if not comes_to(document, after, each):
+        after = _read_again(document, apply_edits(document.text, edits_of(document, each)))
+        if not comes_to(document, after, [each]):
             raise EditRefused("the text around it is written in a way that cannot be edited by machine")
         document = after
     return document
+
+
+def _read_again(document: Document, text: str) -> Document:
+    mark = BYTE_ORDER_MARK if any(each.kind == "byte-order-mark" for each in document.problems) else ""
+    return parse_document(mark + text, document.name, document.folder)
 
 
 def _untouched(before: Document, now: Document, change: Fix) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -25,24 +25,31 @@ def same_text(document: Document, path: KeyPath) -> tuple[KeyPath, ...]:
     )
 
 
-def comes_to(before: Document, after: Document, fix: Fix) -> bool:
-    """Whether ``after`` holds what ``before`` held with ``fix`` alone, without what belongs to it."""
+def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
+    """Whether ``after`` holds what ``before`` held with ``fixes`` made, and nothing else.
+
+    What belongs to a fix (``also``) is not looked at.
+    """
     wanted = deepcopy(before.data)
-    written: list[tuple[KeyPath, str]] = []
-    paths = same_text(before, fix.path) if fix.kind != "add" else (fix.path,)
-    for path in paths if fix.kind != "cut" else ():
-        try:
-            _change(wanted, path, fix)
-        except (AttributeError, KeyError, IndexError, TypeError):
-            return False
-        if fix.kind in ("set", "add"):
-            written.append((path, fix.text))
+    written: dict[KeyPath, str] = {}
+    done: set[tuple[str, KeyPath]] = set()
+    for fix in fixes:
+        paths = same_text(before, fix.path) if fix.kind != "add" else (fix.path,)
+        for path in paths if fix.kind != "cut" else ():
+            if (fix.kind, path) in done:
+                continue  # a setting that two deployments share, and both want changed
+            done.add((fix.kind, path))
+            try:
+                _change(wanted, path, fix)
+            except (AttributeError, KeyError, IndexError, TypeError):
+                return False
+            if fix.kind in ("set", "add"):
+                written[path] = fix.text
     if after.data is None or len(after.problems) > len(before.problems):
         return False
-    if not all(_says(after, path, text) for path, text in written):
+    if not all(_says(after, path, text) for path, text in written.items()):
         return False
-    apart = [path for path, _ in written]
-    return _without(wanted, apart) == _without(after.data, apart)
+    return _without(wanted, written) == _without(after.data, written)
 
 
 def _text_of(place: Place) -> Span:
