@@ -50,6 +50,7 @@ class Need(StrEnum):
     CAPTURE = "the captured boundaries"
     TRAINED = "the trained boundaries (capture.trained_boundaries or eaglecfg-training.json)"
     HARDWARE = "the hardware block"
+    RUNNING = "an answer of the running server"
 
 
 @record

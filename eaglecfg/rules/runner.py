@@ -341,6 +341,8 @@ def _missing(rule: Rule, context: Context) -> NotChecked | NotApplicable | None:
         return None
     if not context.speculates and _DRAFT_NEEDS & set(rule.needs):
         return NotApplicable()
+    if context.running is None and Need.RUNNING in rule.needs:
+        return NotApplicable()  # nobody asked a server
     have = dict(_facts(context))
     lacking = [need for need in rule.needs if not have[need]]
     return NotChecked(f"needs {' and '.join(lacking)}") if lacking else None
@@ -357,3 +359,4 @@ def _facts(context: Context) -> Iterator[tuple[Need, bool]]:
     yield Need.CAPTURE, context.boundaries is not None
     yield Need.TRAINED, context.trained is not None
     yield Need.HARDWARE, context.model.hardware is not None
+    yield Need.RUNNING, context.running is not None and not context.running.problem

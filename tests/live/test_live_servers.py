@@ -71,7 +71,7 @@ def servers(pair: Path) -> Iterator[tuple[Process, Process]]:
 
 
 class Checks:
-    """What the check of each server printed: exit code, stderr and stdout. Asked once, as it takes seconds."""
+    """What the check of each server printed: exit code, stderr and stdout. Asked once: it takes seconds."""
 
     def __init__(self, folder: Path, right: Process, wrong: Process) -> None:
         self.right = self._run(folder, right)

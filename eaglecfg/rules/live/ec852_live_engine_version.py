@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotChecked, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Compare engine.version with the server's; what the running one captures decides how bad it is."""
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     engine = ctx.config.engine
     if engine is None or not running.version:
         yield NotChecked(
@@ -76,4 +71,5 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING,),
 )

@@ -6,18 +6,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Compare the target's and the draft's names, as far as a path in a container can be compared."""
-    from eaglecfg.rules.live.judge import answer, option
+    from eaglecfg.rules.live.judge import option
 
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     model = ctx.model
     sides = [("target", "model_path", model.target.checkpoint)]
     if ctx.speculates and model.draft is not None:
@@ -63,4 +60,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
+    needs=(Need.RUNNING,),
 )

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotChecked, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Compare algorithm and shape with what the engine was expected to make of the config."""
-    from eaglecfg.rules.live.judge import SPECULATION, answer, option, same, shown
+    from eaglecfg.rules.live.judge import SPECULATION, option, same, shown
 
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
-    if ctx.resolution is None:
-        yield NotChecked("needs engine facts: what the engine makes of the config is not known")
-        return
+    running = ctx.running
+    assert running is not None
+    assert ctx.resolution is not None
     algorithm, ran = ctx.resolution.runs("speculative_algorithm"), running.info.get("speculative_algorithm")
     if not running.says("speculative_algorithm"):
         yield NotChecked("the server does not say whether it speculates")
@@ -61,4 +56,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING, Need.ENGINE),
 )

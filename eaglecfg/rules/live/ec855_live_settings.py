@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -14,15 +13,11 @@ def check(ctx: Context) -> Iterator[Item]:
 
     A value that the engine was expected to rewrite, and did, is no difference.
     """
-    from eaglecfg.rules.live.judge import MODELS, SPECULATION, UNSETTLED, answer, option, same, shown
+    from eaglecfg.rules.live.judge import MODELS, SPECULATION, UNSETTLED, option, same, shown
 
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
-    if ctx.resolution is None:
-        yield NotChecked("needs engine facts: what the engine makes of the config is not known")
-        return
+    running = ctx.running
+    assert running is not None
+    assert ctx.resolution is not None
     for setting in ctx.resolution.settings.values():
         name, found = setting.name, running.info.get(setting.name)
         if name in MODELS or name in SPECULATION or not running.says(name):
@@ -57,4 +52,5 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING, Need.ENGINE),
 )

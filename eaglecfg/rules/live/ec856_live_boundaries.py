@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -14,12 +13,8 @@ def check(ctx: Context) -> Iterator[Item]:
 
     SGLang reports none; the reference decoder does.
     """
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     wiring = running.info.get("reference")
     found = wiring.get("boundaries") if isinstance(wiring, dict) else None
     if not isinstance(found, list) or not ctx.speculates:
@@ -47,4 +42,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
+    needs=(Need.RUNNING,),
 )

@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Whether every request of the check was answered in full."""
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     generations = running.generations
     if generations is None:
         yield NotApplicable()
@@ -40,4 +35,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING,),
 )

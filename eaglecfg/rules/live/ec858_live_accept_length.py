@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Generations, Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Item,
+    Need,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.live.running import Generations, Running
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Compare the measured accept length and its interval with expected_accept_length."""
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     generations = running.generations
     if generations is None or not ctx.speculates:
         yield NotApplicable()
@@ -91,5 +100,6 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
+    needs=(Need.RUNNING,),
     follows=("EC854", "EC857"),
 )

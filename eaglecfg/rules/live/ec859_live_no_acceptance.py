@@ -5,18 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Item,
+    Need,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Whether the accept length is as good as 1, whatever is expected."""
-    from eaglecfg.rules.live.judge import NEAR_ONE, answer
+    from eaglecfg.rules.live.judge import NEAR_ONE
 
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     measured = running.generations
     if measured is None or not ctx.speculates:
         yield NotApplicable()
@@ -46,5 +53,6 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
+    needs=(Need.RUNNING,),
     follows=("EC854", "EC857", "EC858"),
 )

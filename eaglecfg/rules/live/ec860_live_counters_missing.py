@@ -5,18 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Whether the answers of a speculating server tell what was accepted."""
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
+    running = ctx.running
+    assert running is not None
     measured = running.generations
     if measured is None or not measured.answered or not running.info.get("speculative_algorithm"):
         yield NotApplicable()
@@ -37,4 +32,5 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING,),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.live.running import Running
 
 OF_THE_LAUNCH = frozenset(
     {
@@ -27,15 +29,9 @@ MOST_LISTED = 12
 
 def check(ctx: Context) -> Iterator[Item]:
     """Flags that nobody gave in the config, and that do not have the engine's default."""
-    from eaglecfg.rules.live.judge import answer
-
-    running = answer(ctx)
-    if not isinstance(running, Running):
-        yield running
-        return
-    if ctx.engine is None or ctx.resolution is None:
-        yield NotChecked("needs engine facts: the defaults are not known")
-        return
+    running = ctx.running
+    assert running is not None
+    assert ctx.resolution is not None
     extra = dict(_extra(ctx, running))
     if not extra:
         return
@@ -75,4 +71,5 @@ RULE = Rule(
     severity=Severity.INFO,
     today=Today.NOTHING,
     check=check,
+    needs=(Need.RUNNING, Need.ENGINE),
 )

@@ -5,10 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from eaglecfg.rules.context import Context
-from eaglecfg.rules.live.running import Running
-from eaglecfg.rules.model import Item, NotApplicable, NotChecked
-
 NEAR_ONE = 1.2
 """Accept length that right wiring does not fall to: one draft in five verify steps. A shuffled or dropped
 map gives 1.00 to 1.05."""
@@ -28,16 +24,6 @@ MODELS = frozenset(
 
 UNSETTLED = (None, "auto")
 """What a server reports of a setting that it works out later, or somewhere else."""
-
-
-def answer(ctx: Context) -> Running | Item:
-    """The server's answer, or what a rule has to say without one."""
-    running = ctx.running
-    if running is None:
-        return NotApplicable()
-    if running.problem:
-        return NotChecked(f"needs /server_info of {running.url}")
-    return running
 
 
 def same(told: Any, found: Any) -> bool:
