@@ -131,3 +131,22 @@ def test_a_file_name_that_is_no_text(run_line: RunLine, shifted: Path) -> None:
         code, _, err = run_line("validate", name, "--format", form)
         assert code == 1, err
     assert "%FF%F0%9F%98%80%25.yaml" in (shifted / "r.sarif").read_text(encoding="utf-8")
+
+
+def test_what_is_suppressed_is_counted_listed_and_carried(run_line: RunLine, shifted: Path) -> None:
+    path = shifted / "eaglecfg.yaml"
+    text = path.read_text(encoding="utf-8")
+    reason = "the trainer counts from one"
+    path.write_text(f"{text}suppress: [{{rule: trained-boundaries, reason: {reason}}}]\n", encoding="utf-8")
+    code, out, _ = run_line("validate", "-o", "json=r.json", "-o", "sarif=r.sarif", "-o", "markdown=r.md")
+    assert code == 0
+    assert "1 suppressed" in out
+    assert "EC201" not in out
+    assert reason in run_line("validate", "-v")[1]
+    data = json.loads((shifted / "r.json").read_text(encoding="utf-8"))
+    assert data["summary"]["suppressed"] == 1
+    assert data["suppressed"][0]["suppression"]["reason"] == reason
+    (run,) = json.loads((shifted / "r.sarif").read_text(encoding="utf-8"))["runs"]
+    (result,) = (each for each in run["results"] if each["ruleId"] == "EC201")
+    assert result["suppressions"][0]["justification"] == reason
+    assert reason in (shifted / "r.md").read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.model import Severity
@@ -233,3 +235,18 @@ def test_reasons_are_printable() -> None:
     mark: Mark
     (mark,) = marks_of(parse_document("a: 1 # eaglecfg: ignore[EC302] \u202eevil\n", "e.yaml", "."))
     assert mark.reason == "\u202eevil"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["#", " ", "eaglecfg:", "ignore", "[", "]", "EC302", ",", "a: 1", '"', "\n", "é", "-"]
+        )
+    )
+)
+def test_any_text_can_be_looked_through(parts: list[str]) -> None:
+    document = parse_document("".join(parts), "e.yaml", ".")
+    for mark in marks_of(document):
+        start, end = mark.span.start, mark.span.end
+        assert document.lines[start.line - 1][start.column - 1] == "#"
+        assert (start.line, start.column) < (end.line, end.column)
