@@ -148,6 +148,8 @@ def _annotated(
     parser = keywords.get("type_parser")
     if isinstance(parser, ast.Name) and "json" in parser.id:
         kind = "json"
+    if _takes_several(keywords):
+        kind = "list"
     choices = _value(keywords["choices"], constants) if "choices" in keywords else literals
     spelled = _value(keywords["cli_name"], constants) if "cli_name" in keywords else "--" + name
     names = (
@@ -156,6 +158,16 @@ def _annotated(
     return FlagFact(
         name, kind, default, _choices(choices), _others(name, names), source, option=_option(name, names)
     )
+
+
+def _takes_several(keywords: Mapping[str, ast.expr]) -> bool:
+    """Whether the option takes any number of words, whatever the field's type is."""
+    found = [keywords["nargs"]] if "nargs" in keywords else []
+    inside = keywords.get("action_kwargs")
+    if isinstance(inside, ast.Dict):
+        pairs = zip(inside.keys, inside.values, strict=True)
+        found += [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "nargs"]
+    return any(isinstance(node, ast.Constant) and node.value in ("*", "+") for node in found)
 
 
 def _type(node: ast.expr) -> tuple[str, list[Any] | None]:

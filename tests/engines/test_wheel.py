@@ -79,6 +79,9 @@ class Spec(msgspec.Struct):
     kind: A[Literal["a", "b"], Arg(help="Kind.")] = "a"
     path: A[Optional[str], Arg(help="Path.", aliases=["--file"], cli_name="--input-path")] = None
     names: A[Optional[List[str]], "Names."] = None
+    several: A[Optional[Union[set[str], str]], Arg(help="Several.", nargs="*")] = None
+    more: A[Optional[dict], Arg(action=Action, action_kwargs={"type": str, "nargs": "+"})] = None
+    one: A[Optional[dict], Arg(action=Action, action_kwargs={"type": str, "nargs": "?"})] = None
     hidden: A[bool, Arg(no_cli=True)] = False
     plain: int = 3
 """
@@ -162,10 +165,15 @@ def test_flags_are_read_from_annotated_fields(tmp_path: Path) -> None:
     (tmp_path / "srt" / "server_args.py").write_text("class ServerArgs:\n    pass\n", encoding="utf-8")
     (fields / "spec.py").write_text(NEW_FLAGS, encoding="utf-8")
     flags = read_flags(tmp_path)
-    assert set(flags) == {"steps", "kind", "path", "names"}
+    assert set(flags) == {"steps", "kind", "path", "names", "several", "more", "one"}
     assert flags["kind"].choices == ("a", "b")
     assert (flags["path"].option, flags["path"].aliases) == ("--input-path", ("input_path", "file"))
-    assert flags["names"].type == "list"
+    assert [flags[name].type for name in ("names", "several", "more", "one")] == [
+        "list",
+        "list",
+        "list",
+        "json",
+    ]
     assert flags["steps"].source == "srt/arg_groups/fields/spec.py:3"
 
 
