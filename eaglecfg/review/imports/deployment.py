@@ -111,15 +111,20 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
         names = ", ".join(one.unknown)
         told.append(Note(f"--{one.name.replace('_', '-')} is not known: {names}", call.line, todo=True))
         remark = f"TODO: {names} is not known here"
-        return Entry(_block_of(one.name, path), one.value, remark, open=one.name not in SHOWN_UNKNOWN)
+        return _left_open(one, _block_of(one.name, path), remark)
     if not _writable(one.value):
         told.append(Note(f"--{one.name.replace('_', '-')} holds a control character", call.line, todo=True))
-        return Entry(path, json.dumps(one.value), "TODO: holds a control character", open=True)
+        return _left_open(one, path, "TODO: holds a control character")
     if one.name in CHECKPOINTS and call.contained and str(one.value).startswith(("/", ".")):
         host = on_the_host(str(one.value), call.mounts)
         there = "" if host == one.value else f": {host} on the host" if host else ", not the host"
         return Entry(path, one.value, f"as the container sees it{there}" if there else one.remark)
     return Entry(path, one.value, one.remark)
+
+
+def _left_open(one: Setting, path: KeyPath, remark: str) -> Entry:
+    shown = one.value if _writable(one.value) else json.dumps(one.value)
+    return Entry(path, shown, remark, open=one.name not in SHOWN_UNKNOWN)
 
 
 def _block_of(name: str, path: KeyPath) -> KeyPath:

@@ -19,8 +19,6 @@ _TESTS = frozenset(("[", "[[", "test", "grep", "command", "which", "type", "!"))
 DEEPEST = 8
 """Functions inside functions, and scripts inside quotes of scripts."""
 
-MOST_COMMANDS = 20_000
-
 
 @record
 class Command:
@@ -174,10 +172,7 @@ class Script:
         self.state.given = inner
 
     def _command(self, words: list[Token]) -> None:
-        if len(self.commands) > MOST_COMMANDS:
-            raise UsageError(
-                f"more than {MOST_COMMANDS:,} commands; name the script that launches the server"
-            )
+        self.state.step()
         own: list[tuple[str, Text | tuple[Text, ...], bool]] = []
         while words and (found := assignment(words[0])) is not None:
             name, more, token = found

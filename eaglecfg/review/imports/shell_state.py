@@ -17,6 +17,9 @@ _SPLIT = re.compile(r"[ \t\n]+")
 MOST_TEXT = 4 * 1024 * 1024
 """Characters that expansion may make of one script; doubled variables grow without end."""
 
+MOST_COMMANDS = 20_000
+"""Commands of one script, those of functions once for each call."""
+
 Value = Text | tuple[Text, ...]
 
 
@@ -29,12 +32,19 @@ class State:
     given: tuple[Text, ...] | None = None
     all_exported: bool = False
     spent: list[int] = field(default_factory=lambda: [0])
+    steps: list[int] = field(default_factory=lambda: [0])
     defaults: dict[str, str] = field(default_factory=dict)
     """Variables that stood in for nothing with a default of the script's own, and that default."""
 
     def copy(self) -> State:
         return State(
-            dict(self.variables), set(self.exported), self.given, self.all_exported, self.spent, self.defaults
+            dict(self.variables),
+            set(self.exported),
+            self.given,
+            self.all_exported,
+            self.spent,
+            self.steps,
+            self.defaults,
         )
 
     def assign(self, name: str, value: Value, *, more: bool = False) -> None:
@@ -54,6 +64,14 @@ class State:
         if self.spent[0] > MOST_TEXT:
             raise UsageError(
                 f"the script's variables grow beyond {MOST_TEXT:,} characters; they are not followed"
+            )
+
+    def step(self) -> None:
+        """Count one command, so that functions that call each other end."""
+        self.steps[0] += 1
+        if self.steps[0] > MOST_COMMANDS:
+            raise UsageError(
+                f"more than {MOST_COMMANDS:,} commands; name the script that launches the server"
             )
 
     def environment(self) -> dict[str, Text]:
