@@ -189,6 +189,7 @@ def test_a_variable_that_is_handed_on_stays_so() -> None:
         (SERVER + "--tp ${TP:-8}", "$TP is taken as '8', its default in the script"),
         (SERVER + '"$@"', "the caller's own arguments"),
         (SERVER + "--trust-remote-code yes", "is a switch that takes no value"),
+        (SERVER + "--config x.yaml", "the engine reads further settings from x.yaml"),
         (SERVER + "--port", "--port has no value"),
         (SERVER + "--port 1 --port 2", "--port is given twice: 2 counts, not 1"),
         (SERVER + "-tp 2", "-tp is read as --tp"),

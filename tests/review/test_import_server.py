@@ -54,6 +54,16 @@ def status(code: int, **headers: str) -> Answer:
     return answer
 
 
+class Quiet(ThreadingHTTPServer):
+    """Says nothing about a client that hangs up, and waits for nobody."""
+
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, *_: object) -> None:
+        pass
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[..., tuple[str, list[str]]]]:
     """Start a server with an answer per path: its address, and the requests that it gets."""
@@ -70,7 +80,7 @@ def serve() -> Iterator[Callable[..., tuple[str, list[str]]]]:
             def log_message(self, *_: object) -> None:
                 pass
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = Quiet(("127.0.0.1", 0), Handler)
         servers.append(server)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         return f"http://127.0.0.1:{server.server_address[1]}", asked

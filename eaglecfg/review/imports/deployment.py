@@ -66,7 +66,8 @@ def from_settings(
     """The deployment of ``settings`` in the environment of ``call``."""
     told = list(notes)
     kept = _without_rank(dict(settings), told, call.line)
-    where = places({name: one.value for name, one in kept.items()})
+    known = {name: one.value for name, one in kept.items()}
+    where = places(known)
     entries: list[Entry] = []
     if ("target", "checkpoint") not in where.values():
         entries.append(Entry(("target", "checkpoint"), "TODO", "TODO: the launch names no model"))
@@ -77,6 +78,8 @@ def from_settings(
         told.append(
             Note("a draft without --speculative-algorithm is not run; it is kept under server", call.line)
         )
+    if isinstance(file := known.get("config"), str):
+        told.append(Note(f"the engine reads further settings from {file}, which are not here", call.line))
     stand_ins = {NODE_RANK, *(name for one in kept.values() if _stands_in(one) for name in one.unknown)}
     stand_ins |= {variable_of(name) for name in kept}
     for variable, value in sorted(call.environment.items()):
