@@ -1,7 +1,8 @@
-"""The example of docs/nccl-log.md is what the command prints."""
+"""The examples of docs/nccl-log.md are what the command prints of real logs."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from eaglecfg.cli.main import run
 from eaglecfg.nccl.log.facts import log_facts
 from eaglecfg.report.nccl_log import wanted
-from tests.nccl_log.conftest import written
+from tests.nccl_log.test_real import LOGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "nccl-log.md"
 CONFIG = """\
@@ -19,30 +20,27 @@ deployments:
   chat:
     target: {checkpoint: t}
     parallel: {tp_size: 2}
-    nccl: {proto: LL, nthreads: 128, buffsize: 4M, p2p_level: sys, cumem_enable: 1}
+    nccl: {p2p_disable: 1, buffsize: 4M, nvls_enable: "true", p2p_level: sys, no_such: 1}
     hardware: {gpu: H200, count: 2, topology: nvlink-pair}
 """
-SET = {"NCCL_PROTO": "LL", "NCCL_NTHREADS": "128", "NCCL_BUFFSIZE": "4M", "NCCL_CUMEM_ENABLE": "0"}
-START, END = "<!-- example -->\n```text\n", "```\n<!-- end -->"
+EXAMPLES = (
+    ("misread.log --config eaglecfg.yaml", 1),
+    ("simple.log --against default.log", 0),
+)
 
 
-def example(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
-    """The command and what it prints."""
-    (folder / "eaglecfg.yaml").write_text(CONFIG, encoding="utf-8")
-    (folder / "server.log").write_text("\n".join(written(**SET)) + "\n", encoding="utf-8")
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("COLUMNS", "110")
-    assert run(["nccl-log", "server.log", "--config", "eaglecfg.yaml"]) == 1
-    return "$ eaglecfg nccl-log server.log --config eaglecfg.yaml\n" + capsys.readouterr().out
-
-
-def test_the_example_is_what_the_command_prints(
+def test_the_examples_are_what_the_command_prints(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    _, _, rest = text.partition(START)
-    shown, _, _ = rest.partition(END)
-    assert shown == example(tmp_path, capsys, monkeypatch)
+    (tmp_path / "eaglecfg.yaml").write_text(CONFIG, encoding="utf-8")
+    for log in LOGS.glob("*.log"):
+        shutil.copy(log, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "110")
+    for arguments, code in EXAMPLES:
+        assert run(["nccl-log", *arguments.split()]) == code
+        assert f"$ eaglecfg nccl-log {arguments}\n{capsys.readouterr().out}```\n" in text
 
 
 def test_the_page_names_the_variables_and_the_libraries() -> None:

@@ -21,8 +21,8 @@ from eaglecfg.nccl.log.state import (
 
 _Found = re.Match[str]
 
-_STRONG = frozenset(("call", "choice", "symmetric", "init", "set"))
-"""Forms whose needle stands in no other line: one that does not fit was cut."""
+_STRONG = frozenset((": opCount ", " Bytes -> Algo ", " [Symmetric]: ", "- Init ", " set by environment to "))
+"""Needles that stand in no other line: one that does not fit its form was cut."""
 _PRINTED_BY: Mapping[str, str] = {
     "set": "ENV",
     "config": "ENV",
@@ -114,12 +114,13 @@ class Collector:
         return found
 
     def _dispatch(self, text: str, process: ProcessState | None, tid: int) -> None:
+        cut = False
         for form in forms():
             if form.needle not in text:
                 continue
             found = form.pattern.search(text)
             if found is None:
-                self.state.cut += form.name in _STRONG and not text.startswith(("NCCL_SYM_KERNEL", "Comm "))
+                cut |= form.needle in _STRONG
                 continue
             if form.name in _PRINTED_BY and found.groupdict().get("name") not in self._said_levels:
                 self.state.seen.add(_PRINTED_BY[form.name])
@@ -128,6 +129,7 @@ class Collector:
             elif process is not None:
                 _HANDLERS[form.name](self.state, process, tid, found)
             return
+        self.state.cut += cut
 
     def _warn(self, message: Message) -> None:
         key = f"{message.where} {_NUMBERS.sub('#', message.text)}"

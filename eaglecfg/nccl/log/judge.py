@@ -159,7 +159,7 @@ def _untold(
                 "NCCL reads it later than this log shows: no collective is in it",
                 ("TUNING",),
             )
-        return "not taken", _never(fact, parsed, asked), ()
+        return "not taken", _never(fact, parsed, log), ()
     if holds is False:
         return "contradicted", why, ()
     if not _finished(log):
@@ -171,10 +171,12 @@ def _untold(
     return "cannot tell", f"NCCL writes no line when it reads it; {why}", needs
 
 
-def _never(fact: VariableFact, parsed: Parsed, asked: Asked) -> str:
+def _never(fact: VariableFact, parsed: Parsed, log: NcclLog) -> str:
+    if fact.name == "NCCL_P2P_LEVEL" and "NCCL_P2P_DISABLE" in log.environment:
+        return "NCCL_P2P_DISABLE=1 comes before it"
     if parsed.problems:
         return parsed.problems[0].outcome
-    if asked.name == "NCCL_P2P_DISABLE":
+    if fact.name == "NCCL_P2P_DISABLE":
         return "only the value 1 counts, and NCCL names no other"
     if fact.acts == "network":
         return "NCCL never read it: no network was needed"
