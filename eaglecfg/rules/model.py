@@ -75,9 +75,10 @@ class Fix:
 
     ``set`` writes ``text`` as the source text of the value, ``rename`` as the key; ``remove`` takes the key
     and its value, or an item of a list, out; ``add`` makes a key of that path with the value ``text``;
-    ``cut`` takes the comment at ``span`` out. A ``safe`` one keeps what runs as it is, or makes the file say
-    what the checkpoint and the engine do; the others are a guess at what was meant. ``also`` are changes that
-    belong to it: all are made, or none.
+    ``cut`` takes the text at ``span`` out, which holds no data: a comment, a key that is written again. A
+    ``safe`` one keeps what runs as it is, makes the file say what the checkpoint and the engine do, or spells
+    what alone can have been meant; the others are a guess. ``also`` are changes that belong to it: all are
+    made, or none.
     """
 
     title: str

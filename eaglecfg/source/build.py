@@ -85,6 +85,7 @@ class Builder:
 
     def _mapping(self, node: Node, path: KeyPath, shared: bool) -> dict[str, Any]:
         out: dict[str, Any] = {}
+        values: dict[str, Node] = {}
         merged: list[tuple[Span, Node]] = []
         for key_node, value_node in zip(node.items[::2], node.items[1::2], strict=True):
             key_span = self._span(key_node)
@@ -96,8 +97,11 @@ class Builder:
             if key is None:
                 continue
             if key in out:
-                self._duplicate(key, key_span, path)
+                again = _alike(values[key], value_node)
+                spare = Span(key_span.start, self._span(value_node).end) if again else None
+                self._duplicate(key, key_span, path, spare)
                 continue
+            values[key] = value_node
             out[key] = self._visit(value_node, (*path, key), key_span, shared)
         for key_span, source in merged:
             self._merge(source, key_span, path, out)
@@ -129,7 +133,7 @@ class Builder:
         except ScalarRefused:
             return False
 
-    def _duplicate(self, key: str, span: Span, path: KeyPath) -> None:
+    def _duplicate(self, key: str, span: Span, path: KeyPath, spare: Span | None) -> None:
         first = self.places[(*path, key)].key
         where = f" in {show_path(path)}" if path else ""
         self._report(
@@ -141,6 +145,7 @@ class Builder:
                 (*path, key),
                 first,
                 "first written here",
+                spare,
             )
         )
 
@@ -232,6 +237,13 @@ class Builder:
     def _position(self, offset: int) -> Position:
         line = bisect_right(self._line_starts, offset) - 1
         return Position(line + 1, offset - self._line_starts[line] + 1)
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Whether two nodes are written the same, as far as a machine can be sure: no anchors, no tags."""
+    plain = all(node.anchor is None and node.tag is None for node in (one, other))
+    same = (one.kind, one.value, one.plain) == (other.kind, other.value, other.plain)
+    return plain and same and len(one.items) == len(other.items) and all(map(_alike, one.items, other.items))
 
 
 def _position(mark: Mark) -> Position:

@@ -12,7 +12,10 @@ from eaglecfg.source.span import KeyPath, Place, Position, Span
 
 @record
 class Problem:
-    """Something wrong with the text itself. ``kind`` names it (``duplicate-key``, ``tab-indent``, ...)."""
+    """Something wrong with the text itself. ``kind`` names it (``duplicate-key``, ``tab-indent``, ...).
+
+    ``spare`` is text that can go without a loss: a key with its value that stands there a second time.
+    """
 
     kind: str
     message: str
@@ -21,6 +24,7 @@ class Problem:
     path: KeyPath = ()
     other: Span | None = None
     other_note: str = ""
+    spare: Span | None = None
 
 
 @record

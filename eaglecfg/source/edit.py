@@ -111,12 +111,20 @@ class Editor:
         return self._lines(line, last)
 
     def cut(self, span: Span) -> Edit:
-        """Take a comment out, and its line where nothing else stands there."""
-        start, end = self.offset(span.start), self.offset(span.end)
-        line, last = self.document.text.rfind("\n", 0, start) + 1, self.line_end(end)
-        if not (self.document.text[line:start] + self.document.text[end:last]).strip():
+        """Take text out that holds no data: a comment, or a key that is written again.
+
+        Its line goes where nothing else stands there, and a comma where two would be left.
+        """
+        text, start, end = self.document.text, self.offset(span.start), self.offset(span.end)
+        line, last = text.rfind("\n", 0, start) + 1, self.line_end(end)
+        if not (text[line:start] + text[end:last]).strip():
             return self._lines(line, last)
-        while start > line and self.document.text[start - 1] in " \t":
+        while start > line and text[start - 1] in " \t":
+            start -= 1
+        rest = text[end:].lstrip()
+        if text[start - 1 : start] == "," and rest[:1] == ",":
+            end = text.index(",", end) + 1
+        elif text[start - 1 : start] == "," and rest[:1] == "}":
             start -= 1
         return Edit(start, end, "")
 

@@ -79,6 +79,11 @@ def chat(body: str) -> str:
         ("    server: {tp: 1, speculative_token_map: x}\n", "    server: {tp: 1}\n"),
         ("    server: {speculative_token_map: x}\n    env: {A: b}\n", "    env: {A: b}\n"),
         ("    server:\n      speculative_token_map: x\n", ""),
+        ("    parallel: {tp_size: 1, tp_size: 1, pp_size: 1}\n", "    parallel: {tp_size: 1, pp_size: 1}\n"),
+        ("    parallel: {tp_size: 1, tp_size: 1}\n", "    parallel: {tp_size: 1}\n"),
+        ("    env: {A: b}\n    env: {A: b}\n    nccl: {}\n", "    env: {A: b}\n    nccl: {}\n"),
+        ("    env: {A: b}\n    env:\n      A: b  # again\n", "    env: {A: b}\n  # again\n"),
+        ("    env: {A: b}\n    env: {A: 'b'}\n", "    env: {A: b}\n    env: {A: 'b'}\n"),
     ],
 )  # fmt: skip
 def test_one_change_and_nothing_else(pair: Path, before: str, wanted: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Severity
+from eaglecfg.rules.model import Finding, Fix, Item, Severity
 from eaglecfg.source.document import Problem
 
 
@@ -32,4 +32,7 @@ def finding_of(problem: Problem, why: str, severity: Severity | None = None) -> 
         why=why,
         help=problem.help,
         related=((problem.path, problem.other_note),) if problem.other is not None else (),
+        fix=Fix("remove the second, which says the same", problem.path, kind="cut", span=problem.spare)
+        if problem.spare is not None
+        else None,
     )
