@@ -28,7 +28,7 @@ from eaglecfg.rules.registry import chosen
 @traceback_option
 def command(select: tuple[str, ...], form: str, color: str) -> int:
     """List the rules: id, severity, what the engine does about the fault today, and what is checked."""
-    rules = chosen(select)
+    rules = chosen(select, live=True)
     if form == "json":
         rows = [
             {

@@ -72,7 +72,7 @@ def command(
     wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
     required = split_names(require, "--require")
     if strict:
-        required = [rule.id for rule in chosen(wanted, unwanted)]
+        required = [rule.id for rule in chosen(wanted, unwanted, live=live is not None)]
     documents = read_files(files)
     outputs.keep_off(_files(documents))
     options: Options = {
@@ -84,12 +84,7 @@ def command(
         "hub": hub_settings(online=online),
     }
     if engine_version is not None:
-        if with_engine:
-            raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
-        if baseline or write_baseline:
-            raise UsageError("a baseline is of one engine version; leave --engine-version out")
-        if live is not None:
-            raise UsageError("--live compares one server with the version named; leave --engine-version out")
+        _refuse_versions(with_engine, baseline or write_baseline, live)
         outputs.only(COMPARED, "--engine-version puts several versions side by side")
         from eaglecfg.cli.versions import compare
 
@@ -104,9 +99,20 @@ def command(
         from eaglecfg.cli.baselines import with_baselines
 
         inputs = [*_files(documents), *folders]
-        report = with_baselines(report, baseline, write_baseline, chosen(wanted, unwanted), inputs, outputs)
+        rules = chosen(wanted, unwanted, live=live is not None)
+        report = with_baselines(report, baseline, write_baseline, rules, inputs, outputs)
     outputs.write(report)
     return report.exit_code(outputs.shown.fail_on)
+
+
+def _refuse_versions(with_engine: bool, baseline: str | None, live: dict[str, Any] | None) -> None:
+    """Raise UsageError for options that several engine versions side by side leave no sense to."""
+    if with_engine:
+        raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
+    if baseline:
+        raise UsageError("a baseline is of one engine version; leave --engine-version out")
+    if live is not None:
+        raise UsageError("--live compares one server with the version named; leave --engine-version out")
 
 
 def _asker(with_engine: bool, python: str | None) -> Ask | None:

@@ -1,8 +1,14 @@
-"""Every rule there is, by family. Explicit: a test compares this list with the files on disk."""
+"""Every rule there is, by family. Explicit: a test compares this list with the files on disk.
+
+``ALL_RULES`` are all of them. Those about a running server load when they are asked for: most checks look at
+files alone, and a pre-deploy check counts its milliseconds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.errors import UsageError
 from eaglecfg.rules import (
@@ -11,7 +17,6 @@ from eaglecfg.rules import (
     bugs,
     capture,
     files,
-    live,
     nccl,
     numerics,
     parallel,
@@ -23,7 +28,10 @@ from eaglecfg.rules import (
 )
 from eaglecfg.rules.model import Rule
 
-ALL_RULES: tuple[Rule, ...] = tuple(
+if TYPE_CHECKING:
+    ALL_RULES: tuple[Rule, ...]
+
+FILE_RULES: tuple[Rule, ...] = tuple(
     sorted(
         (
             *text.RULES,
@@ -38,12 +46,28 @@ ALL_RULES: tuple[Rule, ...] = tuple(
             *architecture.RULES,
             *study.RULES,
             *files.RULES,
-            *live.RULES,
             *bugs.RULES,
         ),
         key=lambda rule: rule.id,
     )
 )
+
+"""The rules that look at files alone."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "ALL_RULES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return every_rule()
+
+
+@cache
+def every_rule() -> tuple[Rule, ...]:
+    """The rules about files and those about a running server, by id."""
+    from eaglecfg.rules import live
+
+    return tuple(sorted((*FILE_RULES, *live.RULES), key=lambda rule: rule.id))
+
 
 RETIRED: Mapping[str, str] = {}
 """Ids that must never be used again -> the id that took their place, or one sentence."""
@@ -55,21 +79,27 @@ def matching(name: str) -> tuple[Rule, ...]:
     Raises UsageError, with the nearest known name, when there is none.
     """
     wanted = name.upper() if name[:2].upper() == "EC" else name.lower()
-    found = tuple(rule for rule in ALL_RULES if wanted == rule.slug or rule.id.startswith(wanted))
+    found = tuple(rule for rule in every_rule() if wanted == rule.slug or rule.id.startswith(wanted))
     if found:
         return found
     if wanted in RETIRED:
         raise UsageError(f"rule {wanted} was retired: {RETIRED[wanted]}")
     import difflib  # only on the way to an error
 
-    known = [rule.id for rule in ALL_RULES] + [rule.slug for rule in ALL_RULES]
+    known = [rule.id for rule in every_rule()] + [rule.slug for rule in every_rule()]
     near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.7)
     hint = f"did you mean {near[0]}?" if near else "`eaglecfg rules` lists them all."
     raise UsageError(f"there is no rule {name!r}; {hint}")
 
 
-def chosen(select: Collection[str] = (), ignore: Collection[str] = ()) -> tuple[Rule, ...]:
-    """The rules left by ``select`` (all when empty) and ``ignore``. Raises UsageError for unknown names."""
-    kept = {rule.id for name in select for rule in matching(name)} if select else {r.id for r in ALL_RULES}
-    kept -= {rule.id for name in ignore for rule in matching(name)}
-    return tuple(rule for rule in ALL_RULES if rule.id in kept)
+def chosen(
+    select: Collection[str] = (), ignore: Collection[str] = (), *, live: bool = False
+) -> tuple[Rule, ...]:
+    """The rules left by ``select`` (all when empty) and ``ignore``. Raises UsageError for unknown names.
+
+    Rules about a running server are among them where one is asked (``live``), or where they are named.
+    """
+    kept = {rule.id for name in select for rule in matching(name)}
+    kept_not = {rule.id for name in ignore for rule in matching(name)}
+    rules = every_rule() if live or select else FILE_RULES
+    return tuple(rule for rule in rules if (rule.id in kept or not select) and rule.id not in kept_not)

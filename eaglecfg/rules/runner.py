@@ -94,7 +94,7 @@ def validate(
     its running server. Raises UsageError for names that do not exist.
     """
     started = time.perf_counter()
-    rules = chosen(select, ignore)
+    rules = chosen(select, ignore, live=look is not None)
     required = frozenset(rule.id for name in require for rule in matching(name))
     tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep, hub)
     engines: list[str] = []
