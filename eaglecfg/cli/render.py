@@ -44,6 +44,8 @@ def command(
     """
     if image is not None and form not in IN_CONTAINERS:
         raise UsageError(f"--image is for --as compose and kubernetes; --as {form} starts no container")
+    if not python:
+        raise UsageError("--python takes the name of a program, got an empty one")
     document = read_files([file] if file else [])[0]
     config = load_config(document)
     chosen = _chosen(config, deployment)

@@ -156,6 +156,29 @@ def test_a_container_sees_the_folders_of_its_checkpoints(
     assert service.get("working_dir") == inside
 
 
+def test_a_container_sees_the_files_of_other_flags() -> None:
+    deployment = made(
+        target={"checkpoint": "/t"}, server={"chat_template": "./x.jinja", "config": "../c.yaml"}
+    )
+    service = yaml.safe_load(render("chat", deployment, ENGINE, FACTS, "compose"))["services"]["chat"]
+    assert sorted(each["source"] for each in service["volumes"]) == [".", "../c.yaml", "/t"]
+    assert service["working_dir"] == "/workspace/config"
+
+
+@pytest.mark.parametrize(
+    ("version", "image"),
+    [
+        ("0.5.14", "v0.5.14"),
+        ("v0.5.14-cu129", "v0.5.14-cu129"),
+        ("latest", "latest"),
+        ("0.5.9+cu1", "v0.5.9-cu1"),
+    ],
+)
+def test_the_image_is_that_of_the_version(version: str, image: str) -> None:
+    text = render("chat", made(), Engine(name="sglang", version=version), None, "compose")
+    assert yaml.safe_load(text)["services"]["chat"]["image"] == f"lmsysorg/sglang:{image}"
+
+
 @pytest.mark.parametrize("name", ["Chat 70B", "1", "é", "-", "a" * 200, "x/y\n", "UPPER_case"])
 def test_names_become_names_of_objects(name: str) -> None:
     manifest = yaml.safe_load(render(name, made(), ENGINE, FACTS, "kubernetes"))

@@ -77,6 +77,19 @@ def test_a_launch_on_several_hosts_comes_back_without_its_rank() -> None:
         round_trip("chat", deployment, Engine(name="sglang", version="0.5.14"), form)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("version", ["latest", "0.4.1", "99.0.0", "1 2", '"'])
+def test_a_version_that_nobody_knows_comes_back(version: str) -> None:
+    deployment = Deployment.model_validate(
+        {
+            "target": {"checkpoint": "m"},
+            "parallel": {"tp_size": 2},
+            "server": {"x": [1], "y": True, "z": "0.80"},
+        }
+    )
+    for form in FORMS:
+        round_trip("chat", deployment, Engine(name="sglang", version=version), form)
+
+
 def test_spellings_of_the_command_line_are_those_of_the_version() -> None:
     deployment = Deployment.model_validate(
         {"target": {"checkpoint": "m"}, "server": {"fp8_gemm_runner_backend": "triton"}}

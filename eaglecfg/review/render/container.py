@@ -35,12 +35,15 @@ class Found:
 
 
 def found(launch: Launch) -> tuple[Found, ...]:
-    """Target and draft, by their spelling alone: the folders themselves are not looked at."""
+    """Target, draft, and what other flags name with a dot in front, by the spelling: nothing is looked at."""
     out = []
     for flag, revision in ((MODEL, REVISION), (DRAFT, DRAFT_REVISION)):
         spelled = launch.settings.get(flag)
         if isinstance(spelled, str) and spelled and "://" not in spelled:
             out.append(_found(spelled, launch.settings.get(revision)))
+    for flag, value in launch.settings.items():
+        if flag not in (MODEL, DRAFT) and isinstance(value, str) and value.startswith(("./", "../")):
+            out.append(_found(value, None))
     return tuple(out)
 
 

@@ -56,5 +56,5 @@ def unreachable(deployment: Deployment, facts: EngineFacts | None) -> str:
 
 def default_image(engine: Engine) -> str:
     """The name that SGLang's images have. Builds for other CUDA versions add to it (``-cu129``)."""
-    version = re.sub(r"[^A-Za-z0-9_.-]", "-", engine.version.removeprefix("v"))
-    return f"lmsysorg/sglang:v{version}"
+    version = re.sub(r"[^A-Za-z0-9_.-]", "-", engine.version)
+    return f"lmsysorg/sglang:{'v' if version[:1].isdigit() else ''}{version}"
