@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,7 +62,10 @@ def command(
     """
     from eaglecfg.review.fix import fix
 
-    documents = read_files(files)
+    # Two names of one file would be two copies to edit.
+    documents = list({os.path.realpath(each.name): each for each in reversed(read_files(files))}.values())[
+        ::-1
+    ]
     if not diff:
         for document in documents:
             if document.name != STDIN:

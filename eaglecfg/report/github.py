@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eaglecfg.report.counts import VERDICTS, counted, in_words
-from eaglecfg.report.roots import Roots
+from eaglecfg.report.roots import STDIN, Roots
 from eaglecfg.report.styled import visible
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report, Reported, Skipped
@@ -85,6 +85,8 @@ def _named(report: Report, deployment: str | None) -> str:
 
 
 def _place(document: Document, span: Span | None, title: str, roots: Roots) -> str:
+    if document.name == STDIN:
+        return f"title={_property(title)}"
     parts = {"file": visible(roots.shown(document.name))}
     if span is not None and document.lines:
         start, end = span.start, span.end

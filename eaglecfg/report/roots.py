@@ -34,7 +34,7 @@ class Roots:
 
     def shown(self, name: str) -> str:
         """The path from the root, or the name as it is."""
-        return self.path(name) or name
+        return "stdin" if name == STDIN else self.path(name) or name
 
     def uri(self, name: str) -> str:
         """The path from the root as a relative URI; an absolute one for what lies elsewhere."""

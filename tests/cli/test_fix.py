@@ -63,6 +63,14 @@ def test_mode_and_links_stay(run_line: RunLine, faulty: Path) -> None:
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
 
 
+def test_two_names_of_one_file_are_one_file(run_line: RunLine, faulty: Path) -> None:
+    faulty.with_name("link.yaml").symlink_to("eaglecfg.yaml")
+    code, out, _ = run_line("fix", "eaglecfg.yaml", "./eaglecfg.yaml", "link.yaml")
+    assert code == 0
+    assert "1 fix in 1 file" in out
+    assert GOOD in faulty.read_text(encoding="utf-8")
+
+
 def test_a_file_without_fixes_is_not_touched(run_line: RunLine, faulty: Path) -> None:
     run_line("fix")
     os.utime(faulty, (1, 1))
