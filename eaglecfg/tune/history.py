@@ -40,6 +40,7 @@ class Launch:
     ``baseline``: the deployment as it stands, or that without speculation.
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
     the same prompts differed within the launch, as a share. ``doubtful``: killed, perhaps from outside.
+    ``timings`` are the seconds of its parts (startup, warmup, measure, stop).
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
 
@@ -66,6 +67,7 @@ class Launch:
     unsettled: tuple[int, ...] = ()
     wander: float | None = None
     doubtful: bool = False
+    timings: Mapping[str, float] = field(default_factory=dict)
     segment: int = 0
     drifted: bool = False
 
@@ -255,4 +257,5 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         unsettled=tuple(data.get("unsettled", ())),
         wander=data.get("wander"),
         doubtful=data.get("doubtful", False),
+        timings=data.get("timings", {}),
     )

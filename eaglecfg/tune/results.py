@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eaglecfg.tune.account import Account, account_of, launch_rows
 from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.conclusion import conclude
 from eaglecfg.tune.cycle import Cycle, find_cycles
@@ -65,7 +66,8 @@ class Results:
     show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
     itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
-    nothing was compared with it. ``cycles`` tell what a cycle is made of, where several step counts show it.
+    nothing was compared with it. ``account`` is where the time went, ``each`` a row per launch
+    (``account.HEADER``). ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it.
     """
 
@@ -85,6 +87,8 @@ class Results:
     lost: Launch | None = None
     cycles: tuple[Cycle, ...] = ()
     proofs: tuple[Mapping[str, Any], ...] = ()
+    account: Account | None = None
+    each: tuple[tuple[str, ...], ...] = ()
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -125,6 +129,8 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         unsettled=sum(bool(item.unsettled) for item in history.launches),
         lost=lost,
         cycles=find_cycles(design, history),
+        account=account_of(history),
+        each=tuple(map(tuple, launch_rows(history))),
         proofs=tuple(history.proofs.values()),
     )
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.tune.account import HEADER, account_line
 from eaglecfg.tune.conclusion import interval, percent, spread_words
 from eaglecfg.tune.cycle import cycle_lines
 from eaglecfg.tune.history import MACHINE_FAILURES
@@ -127,6 +128,10 @@ def markdown(title: str, results: Results) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {text}" for text in (*cycle_lines(results.cycles), *remarks(results)))]
     lines += ["", *footnotes(results), ""]
+    if results.each:
+        lines += ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+        lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in results.each]
+        lines.append("")
     return "\n".join(lines)
 
 
@@ -136,6 +141,8 @@ def footnotes(results: Results) -> list[str]:
         "Speeds are output tokens per second, geometric means over launches; accept is tokens per verify "
         "step, ms/step the time of one verify step (one decode step when off), both pooled over all requests."
     ]
+    if results.account is not None and results.account.launches:
+        notes.append(account_line(results.account))
     if results.analysis is not None:
         notes.append(
             f"Intervals: 95 %, {results.analysis.method}, {results.analysis.rounds} launches a setting, "

@@ -1,0 +1,95 @@
+"""Where the time of a study went: its launches one by one, and the shares of start-up, measurement, rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eaglecfg.tune.history import ROUND, History, Launch
+
+PARTS = ("startup", "warmup", "measure", "stop")
+NAMES = dict(zip((*PARTS, "other"), ("start-up", "warm-up", "measurement", "stop", "rest"), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """``seconds`` in finished launches, failed ones included; ``shares`` of them by part, ``other`` is
+    the rest."""
+
+    launches: int
+    failed: int
+    seconds: float
+    shares: Mapping[str, float]
+
+    @property
+    def per_hour(self) -> float:
+        """Launches per hour of work."""
+        return self.launches / self.seconds * 3600 if self.seconds else 0.0
+
+
+def account_of(history: History) -> Account:
+    """Add up a history."""
+    seconds = history.busy_s
+    sums = {part: sum(item.timings.get(part, 0.0) for item in history.launches) for part in PARTS}
+    sums["other"] = max(0.0, seconds - sum(sums.values()))
+    return Account(
+        len(history.launches),
+        sum(not item.ok for item in history.launches),
+        seconds,
+        {part: spent / seconds if seconds else 0.0 for part, spent in sums.items()},
+    )
+
+
+def account_line(account: Account) -> str:
+    """One sentence."""
+    shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
+    failed = f", {account.failed} of them failed" if account.failed else ""
+    return (
+        f"{account.launches} launches{failed}, {account.seconds / 60:.1f} minutes, {account.per_hour:.0f} an "
+        f"hour: {shares}."
+    )
+
+
+HEADER = ("launch", "setting", "phase", "tok/s", "accept", "ms/step", "start-up s", "stop s", "whole s")
+
+
+def launch_rows(history: History) -> list[list[str]]:
+    """A row per finished launch, in the order of the record."""
+    return [
+        [
+            str(item.n),
+            str(history.arms[item.ran]["label"]),
+            f"round {item.round + 1}" if item.phase == ROUND else item.phase,
+            *_numbers(item),
+            f"{item.timings.get('startup', item.startup_s):.1f}",
+            f"{item.timings.get('stop', 0.0):.1f}",
+            f"{item.seconds:.1f}",
+        ]
+        for item in history.launches
+    ]
+
+
+def _numbers(item: Launch) -> list[str]:
+    """Speed, accept length and step time; the failure instead where there is one."""
+    if not item.ok:
+        return [f"failed: {item.failure}", "", ""]
+    many = len(item.scores) > 1
+    speeds = [
+        f"{math.exp(score):.1f}" + (f" at {level}" if many else "") for level, score in item.scores.items()
+    ]
+    if item.drifted:
+        speeds.append("set aside: the machine's speed moved")
+    accept = _ratio(item.counters.values(), 0, 1)
+    steps = [ratio for row in item.counters.values() if (ratio := _ratio([row], 2, 3)) is not None]
+    return [
+        ", ".join(speeds),
+        "-" if accept is None else f"{accept:.2f}",
+        ", ".join(f"{step:.2f}" for step in steps) or "-",
+    ]
+
+
+def _ratio(rows: Iterable[Sequence[float]], top: int, bottom: int) -> float | None:
+    rows = list(rows)
+    below = sum(row[bottom] for row in rows)
+    return sum(row[top] for row in rows) / below if below else None
