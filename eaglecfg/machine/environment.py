@@ -11,8 +11,18 @@ from eaglecfg.machine.places import Places
 from eaglecfg.machine.redact import redact_environment
 from eaglecfg.record import record
 
-STARTS = ("NCCL_", "TORCH_NCCL_", "CUDA_", "SGLANG_", "SGL_", "NVIDIA_", "PYTORCH_", "EAGLECFG_")
-NAMED = ("LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "VIRTUAL_ENV", "CONDA_PREFIX", "OMP_NUM_THREADS")
+STARTS = ("NCCL_", "TORCH_NCCL_", "CUDA_", "SGLANG_", "SGL_", "PYTORCH_", "EAGLECFG_")
+# Of NVIDIA_* the rest describes the image to the container runtime.
+NAMED = (
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_TF32_OVERRIDE",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "OMP_NUM_THREADS",
+)
 LONGEST_FILE = 1 << 20
 LONGEST_VALUE = 1023
 """NCCL cuts the values of its files there; src/misc/param.cc."""
