@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -20,7 +22,7 @@ from eaglecfg.cli.output import (
 from eaglecfg.errors import UsageError
 from eaglecfg.review.difference.checkpoints import read_at_revision
 from eaglecfg.review.difference.compare import compare
-from eaglecfg.review.difference.revision import split_spelling
+from eaglecfg.review.difference.revision import open_revision, split_spelling
 from eaglecfg.review.difference.sides import open_side
 from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.model import Severity
@@ -73,13 +75,13 @@ def command(
     here, severity = Path.cwd(), Severity(fail_on)
     options = {"select": split_names(select, "--select"), "ignore": split_names(ignore, "--ignore")}
     hub = hub_settings()
-    with tempfile.TemporaryDirectory(prefix="eaglecfg-diff-") as scratch:
+    with ExitStack() as stack:
         sides = []
-        for number, spelled in enumerate((before, _other(before) if after is None else after)):
+        for spelled in (before, _other(before) if after is None else after):
             side = open_side(spelled, here, Checkpoints(hub=hub))
-            place = Path(scratch) / str(number)
-            place.mkdir()
-            read_at_revision(side, place)
+            if side.revision is not None:
+                scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="eaglecfg-diff-"))
+                read_at_revision(side, side.revision, Path(scratch))
             sides.append(side)
         _refuse_mixture(sides[0].folder, sides[1].folder, before, after or "")
         comparison = compare(sides[0], sides[1], **options)
@@ -107,11 +109,7 @@ def _other(before: str) -> str:
             f"{before} has to be compared with something: eaglecfg diff {before} OTHER, "
             f"or eaglecfg diff HEAD:{before}"
         )
-    from eaglecfg.review.difference.revision import open_revision
-
     revision = open_revision(divided[0], Path.cwd())
-    import os.path
-
     return os.path.relpath(revision.root / revision.path(divided[1]), Path.cwd())
 
 

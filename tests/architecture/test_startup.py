@@ -39,8 +39,10 @@ Of pydantic only ``pydantic_core`` is needed, which holds the validators.
 """
 
 OTHER_COMMANDS = (
+    "eaglecfg.api",
     "eaglecfg.cli.rules",
     "eaglecfg.cli.tune",
+    "eaglecfg.live",
     "eaglecfg.machine",
     "eaglecfg.reference",
     "eaglecfg.report.catalogue",
@@ -55,6 +57,7 @@ OTHER_COMMANDS = (
     "eaglecfg.rules.fingerprint",
     "eaglecfg.rules.fixes",
     "eaglecfg.rules.suppression",
+    "eaglecfg.rules.live",
     "eaglecfg.schema.export",
     "eaglecfg.schema.study",
     "eaglecfg.source.edit",

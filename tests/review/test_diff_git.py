@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -272,3 +273,21 @@ def test_sarif_of_the_branch_carries_the_findings_that_the_comment_names(
         assert place["artifactLocation"]["uri"] == each["location"]["file"] == "deploy/eaglecfg.yaml"
         assert place["region"]["startLine"] == each["location"]["line"]
         assert each["message"] in comment
+
+
+def test_names_of_any_bytes_are_shown_without_harm(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (repository / "deploy" / "eaglecfg.yaml").read_bytes()
+    for name in (b"\xff", b"a\nb", b"x\x1b[31m", "\u00fc \u2603".encode()):
+        folder = repository / "odd" / os.fsdecode(name)
+        folder.mkdir(parents=True)
+        (folder / "eaglecfg.yaml").write_bytes(text)
+    git("add", "-A")
+    for form in ("text", "markdown", "json"):
+        assert run(["diff", "HEAD:", ":", "--format", form]) in (0, 3)
+        out = capsys.readouterr().out
+        assert "\x1b" not in out
+        assert "\udcff" not in out, "a lone surrogate cannot be written"
+        if form == "json":
+            assert {file["kind"] for file in json.loads(out)["files"]} == {"same", "added"}

@@ -26,15 +26,12 @@ POINTER = b"version https://git-lfs.github.com/spec/"
 """How a file begins whose content git keeps somewhere else (LFS)."""
 
 
-def read_at_revision(side: Side, scratch: Path) -> None:
+def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
     """Put the checkpoints of ``side`` as its revision has them where its rules will look for them.
 
-    ``scratch`` is an empty folder that has to stay until the comparison is over. Without a revision, and for
-    checkpoints outside the repository, nothing is done: they are read where they lie.
+    ``scratch`` is an empty folder that has to stay until the comparison is over. Checkpoints outside the
+    repository are read where they lie.
     """
-    revision = side.revision
-    if revision is None:
-        return
     taken = [0]
     for document in side.documents.values():
         if kind_of(document) == "study":

@@ -40,7 +40,8 @@ def as_json(comparison: Comparison, fail_on: Severity, code: int, *, version: st
         "notes": list(comparison.notes),
         "files": [_file(file) for file in comparison.files],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n"
+    text = json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n"
+    return text.encode("utf-8", "backslashreplace").decode()  # of a name that is no UTF-8, JSON's escape
 
 
 def _side(side: Side) -> dict[str, Any]:
