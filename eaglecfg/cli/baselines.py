@@ -11,7 +11,7 @@ import click
 from eaglecfg.cli.files import check_writable, refuse_inputs, write_whole
 from eaglecfg.cli.report_output import Outputs
 from eaglecfg.errors import UsageError
-from eaglecfg.rules.baseline import baseline_text, is_baseline, read_baseline, with_baseline
+from eaglecfg.rules.baseline import baseline_text, is_baseline, read_baseline, still_open, with_baseline
 from eaglecfg.rules.model import Rule
 from eaglecfg.rules.outcome import Report
 
@@ -41,10 +41,22 @@ def with_baselines(
         reason = "a file could not be taken apart" if code == 2 else "a check crashed"
         click.echo(f"eaglecfg: {write} was not written: {reason}", err=True)
         return report
-    write_whole(Path(write), baseline_text(report, Path(os.path.realpath(write)).parent).encode())
+    # A run that looked at one deployment says nothing about what stands there of the others.
+    kept = still_open(report, read_baseline(write), rules) if _readable(write) else ()
+    text = baseline_text(report, Path(os.path.realpath(write)).parent, kept)
+    write_whole(Path(write), text.encode())
     if not outputs.shown.quiet:
         click.echo(f"wrote {write}", err=True)
     return with_baseline(report, read_baseline(write), rules)
+
+
+def _readable(name: str) -> bool:
+    """Whether there is a baseline of this version; an older one is written anew."""
+    try:
+        read_baseline(name)
+    except UsageError:
+        return False
+    return True
 
 
 def _refuse(name: str, inputs: Collection[Path]) -> None:

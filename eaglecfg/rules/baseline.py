@@ -77,26 +77,47 @@ def with_baseline(report: Report, baseline: Baseline, rules: Collection[Rule]) -
     )
 
 
-def baseline_text(report: Report, folder: Path) -> str:
-    """A baseline of all that counts in ``report``, to be written into ``folder``. The same for the same."""
-    entries = [
-        {
-            "rule": found.rule.id,
-            "file": file,
-            "deployment": found.deployment,
-            "path": show_path(found.finding.path),
-            "fingerprint": mark,
-            "message": found.finding.message,
-        }
-        for found, (file, mark) in _marked(report.findings, folder)
-        if _may_stand(found, report)
-    ]
-    entries.sort(
-        key=lambda e: tuple(str(e[key]) for key in ("file", "deployment", "rule", "path", "fingerprint"))
+def still_open(report: Report, old: Baseline, rules: Collection[Rule]) -> tuple[Stale, ...]:
+    """The entries of ``old`` that this run says nothing about: of other files, deployments and rules.
+
+    Entries of files that are gone are left out.
+    """
+    seen = {entry for _, entry in _marked(report.findings, old.folder)}
+    gone = set(_stale(report, old, seen, rules))
+    accepted = {entry for _, entry in _marked([each.found for each in report.accepted], old.folder)}
+    return tuple(
+        entry
+        for entry in old.entries
+        if (entry.file, entry.fingerprint) not in seen | accepted
+        and entry not in gone
+        and (entry.file == STDIN or (old.folder / entry.file).exists())
     )
+
+
+def baseline_text(report: Report, folder: Path, kept: Sequence[Stale] = ()) -> str:
+    """A baseline of all that counts in ``report``, and of ``kept``, to be written into ``folder``."""
+    marked = [pair for pair in _marked(report.findings, folder) if _may_stand(pair[0], report)]
+    entries = [
+        _as_data(Stale(f.rule.id, mark, file, show_path(f.finding.path), f.finding.message, f.deployment))
+        for f, (file, mark) in marked
+    ]
+    entries += [_as_data(each) for each in kept]
+    order = ("file", "deployment", "rule", "path", "fingerprint")
+    entries.sort(key=lambda entry: tuple(str(entry[key]) for key in order))
     data = {"kind": KIND, "version": 1, "fingerprint": VERSION, "findings": entries}
     text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _as_data(entry: Stale) -> dict[str, str | None]:
+    return {
+        "rule": entry.rule,
+        "file": entry.file,
+        "deployment": entry.deployment,
+        "path": entry.path,
+        "fingerprint": entry.fingerprint,
+        "message": entry.message,
+    }
 
 
 def _may_stand(found: Reported, report: Report) -> bool:

@@ -201,3 +201,31 @@ def test_a_report_is_not_written_over_the_baseline_in_use(
     before = Path("b.json").read_bytes()
     assert run(["validate", "--baseline", "b.json", "-o", "json=b.json"]) == 2
     assert Path("b.json").read_bytes() == before
+
+
+def test_a_partial_run_keeps_what_it_did_not_look_at(
+    faulty: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rules() -> list[str]:
+        return [each["rule"] for each in json.loads(Path("b.json").read_text(encoding="utf-8"))["findings"]]
+
+    write(capsys)
+    every = rules()
+    edit("num_draft_tokens: 6", "num_draft_tokens: 4")
+    assert write(capsys, "--select", "EC201") == 0
+    assert rules() == every, "EC302 was not looked at"
+    (faulty / "other").mkdir()
+    materialize(FAULTY, faulty / "other")
+    assert write(capsys, "other/eaglecfg.yaml") == 0
+    assert sorted(rules()) == sorted(every * 2), "the first file was not looked at"
+    assert write(capsys) == 0
+    assert sorted(rules()) == sorted([rule for rule in every if rule != "EC302"] + every)
+    Path("other/eaglecfg.yaml").unlink()
+    assert write(capsys) == 0
+    assert rules() == [rule for rule in every if rule != "EC302"]
+
+
+def test_an_old_version_is_written_anew(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("b.json").write_text('{"kind": "eaglecfg-baseline", "version": 0}', encoding="utf-8")
+    assert write(capsys) == 0
+    assert read_baseline("b.json").entries
