@@ -71,6 +71,8 @@ def write_whole(path: Path, content: bytes) -> None:
                 file.flush()
                 os.fsync(file.fileno())
             if found is not None:
+                with suppress(OSError):  # root may work on somebody's file; others own what they write
+                    os.chown(beside, found.st_uid, found.st_gid)
                 beside.chmod(stat.S_IMODE(found.st_mode))
             beside.replace(real)
         finally:

@@ -16,6 +16,9 @@ LEVELS: Mapping[Severity, str] = {
 }
 _CODE_HOST_SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 
+RULES_PAGE = ""
+"""Address of docs/rules.md where it is published; code hosts link it from each rule."""
+
 LONGEST = 1_024
 """Characters of a description that GitHub takes."""
 
@@ -31,12 +34,14 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
     markdown = (
         f"{docs.what}\n\n**Why.** {docs.why}\n\n**Fix.** {docs.fix}\n\nOffline: `eaglecfg explain {rule.id}`"
     )
+    address = {"helpUri": f"{RULES_PAGE}#{rule.id.lower()}-{rule.slug}"} if RULES_PAGE else {}
     return {
         "id": rule.id,
         "name": "".join(part.capitalize() for part in rule.slug.split("-")),
         "shortDescription": {"text": _cut(docs.summary)},
         "fullDescription": {"text": _cut(docs.what)},
         "help": {"text": how, "markdown": markdown},
+        **address,
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
         "properties": {
             "tags": ["eaglecfg", family_of(rule)],

@@ -119,7 +119,7 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
 
 def fix_words(fix: Fix) -> str:
     """What the fix does, and whether it is made without asking."""
-    written = f": write {fix.text}" if fix.kind == "set" else ""
+    written = f": write {fix.text}" if fix.kind == "set" and fix.text not in fix.title else ""
     return f"{fix.title}{written} [{'safe' if fix.safe else 'read it first'}]"
 
 
