@@ -39,12 +39,12 @@ def check(context: Context) -> Iterator[Item]:
 
 
 def _move(context: Context) -> Fix | None:
-    """The same path where it is read; the server gets the same."""
-    old = leave_out(context, "speculative_draft_model_path", safe=True)
+    """The same path where it is read; a relative one counts from the file there, so that it is a guess."""
+    old = leave_out(context, "speculative_draft_model_path")
     named = context.argument("speculative_draft_model_path")
     if old is None or not isinstance(named, str):
         return None
-    new = give(context, ("draft", "checkpoint"), named, safe=True)
+    new = give(context, ("draft", "checkpoint"), named)
     return replace(old, title="move the path to draft.checkpoint", also=(new,))
 
 
