@@ -116,6 +116,19 @@ def test_a_checkpoint_that_git_does_not_hold_at_all_is_read_where_it_lies(
     )
 
 
+def test_a_checkpoint_that_is_a_link_is_read_where_it_leads(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "deploy" / "draft").rename(repository / "elsewhere")
+    (repository / "deploy" / "draft").symlink_to(repository / "elsewhere")
+    git("add", "-A")
+    git("commit", "-q", "-m", "a link")
+    assert run(["diff", "HEAD:deploy/eaglecfg.yaml", "--exit-code"]) == 0
+    assert (
+        "HEAD does not hold deploy/draft: the files of the working tree are read" in capsys.readouterr().out
+    )
+
+
 def test_a_pointer_to_large_file_storage_stands_for_the_working_trees_file(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -291,3 +304,53 @@ def test_names_of_any_bytes_are_shown_without_harm(
         assert "\udcff" not in out, "a lone surrogate cannot be written"
         if form == "json":
             assert {file["kind"] for file in json.loads(out)["files"]} == {"same", "added"}
+
+
+@pytest.mark.parametrize("standing_on", ["main", "other"])
+def test_studies_are_read_beside_the_config_of_their_revision(
+    standing_on: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def add_study(deployment: str) -> None:
+        study = materialize({"study": {"deployment": deployment}}, repository / "scratch")
+        text = study.with_name("study.yaml").read_text(encoding="utf-8")
+        (repository / "deploy" / "studies").mkdir(exist_ok=True)
+        path = repository / "deploy" / "studies" / "steps.yaml"
+        path.write_text(text.replace("config: eaglecfg.yaml", "config: ../eaglecfg.yaml"), encoding="utf-8")
+        prompts = study.with_name("prompts.jsonl").read_text(encoding="utf-8")
+        (repository / "deploy" / "studies" / "prompts.jsonl").write_text(prompts, encoding="utf-8")
+        git("add", "deploy")
+        git("commit", "-q", "-m", "a study")
+
+    git("checkout", "-q", "main")
+    add_study("chat")
+    git("checkout", "-q", "-B", "other")
+    path = repository / "deploy" / "eaglecfg.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("  chat:", "  talk:"), encoding="utf-8")
+    add_study("talk")
+    git("checkout", "-q", standing_on)
+    assert run(["diff", "main:", "other:", "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    config, study = data["files"]
+    assert [each["kind"] for each in config["deployments"]] == ["renamed"]
+    assert [each["name"] for each in study["changes"]] == ["deployment"]
+    assert all(not rows for file in data["files"] for rows in file["findings"].values())
+
+
+def test_a_suppression_accepts_and_its_end_introduces(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git("checkout", "-q", "other")
+    path = repository / "deploy" / "eaglecfg.yaml"
+    text = path.read_text(encoding="utf-8")
+    reason = "suppress: [{rule: EC201, deployment: chat, reason: an experiment}]\n"
+    path.write_text(text + reason, encoding="utf-8")
+    git("commit", "-q", "-a", "-m", "accepted")
+    assert run(["diff", "other~1:deploy", "other:deploy", "--format", "json"]) == 0
+    (file,) = json.loads(capsys.readouterr().out)["files"]
+    (accepted,) = file["findings"]["accepted"]
+    assert (accepted["finding"]["rule"], accepted["reason"]) == ("EC201", "an experiment")
+    assert file["findings"]["fixed"] == []
+    run(["diff", "other~1:deploy", "other:deploy"])
+    assert "o error[EC201 trained-boundaries] accepted (an experiment) in chat" in capsys.readouterr().out
+    assert run(["diff", "other:deploy", "other~1:deploy"]) == 1
+    assert "1 finding introduced (1 error)" in capsys.readouterr().out

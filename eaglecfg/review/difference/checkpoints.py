@@ -1,4 +1,4 @@
-"""Checkpoints as a revision has them: what git keeps at that revision, the rest from the working tree."""
+"""What config and study files name, as a revision has it; what git does not keep, from the working tree."""
 
 from __future__ import annotations
 
@@ -27,20 +27,45 @@ POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
-    """Put the checkpoints of ``side`` as its revision has them where its rules will look for them.
+    """Put what the files of ``side`` name, as its revision has it, where its rules will look for it.
 
     ``scratch`` is an empty folder that has to stay until the comparison is over. Checkpoints outside the
     repository are read where they lie.
     """
     taken = [0]
-    for document in side.documents.values():
+    for name, document in list(side.documents.items()):
         if kind_of(document) == "study":
+            side.documents[name] = _placed(document, revision, scratch / "studies")
             continue
         for deployment in load_config(document).deployments:
             model = deployment.model
             _take(side, revision, document, model.target, "target", scratch, taken)
             if model.draft is not None:
                 _take(side, revision, document, model.draft, "draft", scratch, taken)
+
+
+def _placed(document: Document, revision: Revision, scratch: Path) -> Document:
+    """A study beside the config and the prompts that it names, as the revision has them."""
+    home = os.path.relpath(document.folder, revision.root)
+    (scratch / home).mkdir(parents=True, exist_ok=True)
+    workload = document.data.get("workload")
+    named = [document.data.get("config"), workload.get("prompts") if isinstance(workload, dict) else None]
+    for spelled in named:
+        if not isinstance(spelled, str) or not spelled or "\0" in spelled or os.path.isabs(spelled):  # noqa: PTH117
+            continue
+        inside = os.path.normpath(os.path.join(home, spelled))  # noqa: PTH118
+        if inside.startswith(".."):
+            continue
+        path, there = scratch / inside, revision.root / inside
+        path.parent.mkdir(parents=True, exist_ok=True)
+        blob = next((blob for blob in revision.list(inside) if blob.path == inside), None)
+        if path.exists():
+            continue
+        if blob is not None and blob.kind == "file" and (blob.size or 0) <= LARGEST:
+            path.write_bytes(revision.read(blob, LARGEST))
+        elif there.is_file():
+            path.symlink_to(there)
+    return replace(document, folder=str(scratch / home))
 
 
 def _take(
@@ -63,7 +88,8 @@ def _take(
     whole = (*key, model.revision, role)
     if whole in known or inside.startswith("..") or inside == ".":
         return
-    blobs = revision.list(inside)
+    # A link to a folder is one file to git; so is another repository in this one.
+    blobs = [blob for blob in revision.list(inside) if blob.path != inside]
     label = revision.spelled or "the index"
     if not blobs:
         if os.path.isdir(full):  # noqa: PTH112

@@ -52,7 +52,8 @@ def results_of_study(shown: str, document: Document, changed: Sequence[str]) -> 
     model = load_study(document).model
     if not conditions or model is None:
         return
-    home = os.path.normpath(Path(document.folder) / model.config)
+    # Its own name: a study of a revision is put somewhere else to be read.
+    home = os.path.normpath(Path(document.name).absolute().parent / model.config)
     stem = Path(shown).stem
     if _result(Path(home).parent, stem) is not None:
         yield (

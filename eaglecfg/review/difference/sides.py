@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +35,7 @@ class Side:
     """
 
     spelled: str
-    documents: Mapping[str, Document]
+    documents: dict[str, Document]
     folder: bool
     checkpoints: Checkpoints
     revision: Revision | None = None
