@@ -23,7 +23,7 @@ SPREADS = 3.0
 """Nor are those below this many standard deviations of one launch."""
 
 MOST_DRIFTS = 3
-"""Moves after which the study stops: on such a machine a search compares weather."""
+"""Moves after which the search ends and the rounds begin: on such a machine a search compares weather."""
 
 
 @dataclass(frozen=True, slots=True)

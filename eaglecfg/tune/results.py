@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,8 @@ class Results:
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
     itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
     nothing was compared with it. ``account`` is where the time went, ``each`` a row per launch
-    (``account.HEADER``). ``cycles`` tell what a cycle is made of, where several step counts show it.
+    (``account.HEADER``). ``moves`` are the factors by which the machine's speed moved during the search.
+    ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it.
     """
 
@@ -89,6 +90,7 @@ class Results:
     proofs: tuple[Mapping[str, Any], ...] = ()
     account: Account | None = None
     each: tuple[tuple[str, ...], ...] = ()
+    moves: tuple[float, ...] = ()
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -131,8 +133,17 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         cycles=find_cycles(design, history),
         account=account_of(history),
         each=tuple(map(tuple, launch_rows(history))),
+        moves=tuple(_steps(history.moves)),
         proofs=tuple(history.proofs.values()),
     )
+
+
+def _steps(moves: Mapping[int, float]) -> Iterator[float]:
+    """Each move as a factor; ``moves`` holds their sums in logs."""
+    before = 0.0
+    for _, now in sorted(moves.items()):
+        yield math.exp(now - before)
+        before = now
 
 
 def _median(values: Sequence[float]) -> float | None:

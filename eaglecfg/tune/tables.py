@@ -13,6 +13,7 @@ from typing import Any
 from eaglecfg.tune.account import HEADER, account_line
 from eaglecfg.tune.conclusion import interval, percent, spread_words
 from eaglecfg.tune.cycle import cycle_lines
+from eaglecfg.tune.drift import MOST_DRIFTS
 from eaglecfg.tune.history import MACHINE_FAILURES
 from eaglecfg.tune.results import Gain, Results, Row
 
@@ -148,6 +149,13 @@ def footnotes(results: Results) -> list[str]:
             f"Intervals: 95 %, {results.analysis.method}, {results.analysis.rounds} launches a setting, "
             f"wide enough for all settings together. "
             f"{spread_words(results.spread, results.resolves, results.analysis.rounds)}"
+        )
+    if results.moves:
+        moves = ", ".join(map(percent, results.moves))
+        cut = "; the search was cut short for it" if len(results.moves) >= MOST_DRIFTS else ""
+        notes.append(
+            f"The machine's own speed moved during the search ({moves}): what was measured meanwhile was set "
+            f"aside{cut}."
         )
     if results.unsettled:
         good = sum(row.launches for row in results.rows)

@@ -8,10 +8,12 @@ from collections.abc import Callable
 
 import pytest
 
+from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.history import History
 from eaglecfg.tune.ranking import scores
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished
+from eaglecfg.tune.tables import footnotes
 from tests.tune.simulate import Simulation, make
 from tests.tune.test_schedule import WIDE, by_steps, flat
 
@@ -75,12 +77,17 @@ def test_a_small_move_is_none() -> None:
     assert not drifts(simulation)
 
 
-def test_a_machine_that_moves_again_and_again_ends_the_study() -> None:
+def test_a_machine_that_moves_again_and_again_ends_the_search_and_not_the_study() -> None:
     simulation = study(lambda number: 0.1 * (number // 8))
     end = simulation.run()
-    assert end == Finished(
-        "the speed of the baseline moved 3 times: this machine is not steady enough", broken=True
+    assert end == Finished("every planned launch is done")
+    found = make_results(simulation.design, simulation.history, end.why)
+    assert len(found.moves) == 3
+    assert found.analysis is not None
+    assert (
+        len([step for step in simulation.steps if step.phase != "round"]) < simulation.design.search_launches
     )
+    assert "the search was cut short for it." in " ".join(footnotes(found))
 
 
 def test_a_resumed_study_knows_the_moves_from_its_ledger() -> None:
@@ -101,16 +108,38 @@ def stretches(seed: int) -> Callable[[int], float]:
     return lambda number: level[number]
 
 
+def restless(seed: int, truth: Callable[[Arm], float]) -> Simulation:
+    """A whole study under the noise of a shared GPU host: launches 4 % apart, stretches 10 % slower."""
+    simulation = Simulation(
+        make(WIDE, profile="short", seed=seed, budget={"launches": 60}),
+        truth,
+        random.Random(seed),
+        spread=0.04,
+        weather=stretches(seed),
+    )
+    simulation.run()
+    return simulation
+
+
+def test_what_is_claimed_on_a_restless_machine_is_true() -> None:
+    tied, errors = [], []
+    for seed in range(60):
+        simulation = restless(seed, by_steps)
+        found = make_results(simulation.design, simulation.history, "done")
+        assert found.analysis is not None
+        in_rounds = {found.analysis.baseline, *(item.arm for item in found.analysis.comparisons)}
+        truths = {arm.key: by_steps(arm) for arm in simulation.design.arms if arm.key in in_rounds}
+        best = max(truths.values())
+        tied.append(any(truths[key] == best for key in found.analysis.ties))
+        base = truths[found.analysis.baseline]
+        errors += [item.ratio / math.exp(truths[item.arm] - base) - 1 for item in found.analysis.comparisons]
+    assert sum(tied) / len(tied) >= 0.95
+    assert abs(sum(errors) / len(errors)) < 0.01
+
+
 def test_equal_settings_on_a_restless_machine_rarely_give_a_winner() -> None:
     named = 0
     for seed in range(60):
-        simulation = Simulation(
-            make(WIDE, profile="short", seed=seed, budget={"launches": 60}),
-            flat,
-            random.Random(seed),
-            spread=0.04,
-            weather=stretches(seed),
-        )
-        simulation.run()
+        simulation = restless(seed, flat)
         named += make_results(simulation.design, simulation.history, "done").winner is not None
     assert named <= 3
