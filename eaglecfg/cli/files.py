@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from eaglecfg.errors import UsageError
+from eaglecfg.source.document import Document
 
 
 def ready_to_write(targets: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -41,6 +42,19 @@ def check_writable(name: str) -> None:
     place = path if path.exists() and not path.is_file() else folder
     if not os.access(place, os.W_OK):
         raise UsageError(f"{name}: this user may not write there; check the permissions of {place}")
+
+
+def inputs_of(documents: Sequence[Document]) -> list[Path]:
+    """The files of ``documents``, and every file that a value in them names: configs, prompts, tables."""
+    found = [Path(document.folder) / Path(document.name).name for document in documents]
+    for document in documents:
+        named = {place.text for place in document.places.values() if place.text}
+        for text in named:
+            path = Path(document.folder) / text
+            with suppress(OSError, ValueError):
+                if path.is_file():
+                    found.append(path)
+    return found
 
 
 def refuse_inputs(names: Collection[str], inputs: Collection[Path]) -> None:

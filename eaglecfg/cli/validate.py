@@ -74,7 +74,8 @@ def command(
     if strict:
         required = [rule.id for rule in chosen(wanted, unwanted, live=live is not None)]
     documents = read_files(files)
-    outputs.keep_off(_files(documents))
+    inputs = _inputs(documents) if outputs.targets or write_baseline is not None else []
+    outputs.keep_off(inputs)
     options: Options = {
         "select": wanted,
         "ignore": unwanted,
@@ -98,7 +99,7 @@ def command(
     if baseline is not None or write_baseline is not None:
         from eaglecfg.cli.baselines import with_baselines
 
-        inputs = [*_files(documents), *folders]
+        inputs += folders
         rules = chosen(wanted, unwanted, live=live is not None)
         report = with_baselines(report, baseline, write_baseline, rules, inputs, outputs)
     outputs.write(report)
@@ -125,11 +126,7 @@ def _asker(with_engine: bool, python: str | None) -> Ask | None:
     return asker(python)
 
 
-def _files(documents: Sequence[Document]) -> list[Path]:
-    """The files of ``documents``, and the configs that studies among them name."""
-    found = [Path(document.folder) / Path(document.name).name for document in documents]
-    for document in documents:
-        named = document.data.get("config") if isinstance(document.data, dict) else None
-        if isinstance(named, str) and "\0" not in named:
-            found.append(Path(document.folder) / named)
-    return found
+def _inputs(documents: Sequence[Document]) -> list[Path]:
+    from eaglecfg.cli.files import inputs_of
+
+    return inputs_of(documents)

@@ -75,11 +75,15 @@ def test_what_cannot_be_written(run_line: RunLine, good: Path, options: list[str
         assert path.read_bytes() == content
 
 
-def test_a_study_keeps_its_config(run_line: RunLine, good: Path) -> None:
+def test_a_study_keeps_its_config_and_its_prompts(run_line: RunLine, good: Path) -> None:
     (good / "study.yaml").write_text("version: 1\nconfig: eaglecfg.yaml\ndeployment: chat\nspace: {}\n")
-    code, _, err = run_line("validate", "study.yaml", "-o", "json=eaglecfg.yaml")
-    assert code == 2
-    assert "one of the files that are read" in err
+    (good / "prompts.jsonl").write_text("{}")
+    text = (good / "study.yaml").read_text() + "workload: {prompts: prompts.jsonl}\n"
+    (good / "study.yaml").write_text(text)
+    for name in ("eaglecfg.yaml", "prompts.jsonl", "study.yaml"):
+        code, _, err = run_line("validate", "study.yaml", "-o", f"json={name}")
+        assert code == 2
+        assert "one of the files that are read" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() == 0, reason="root may write anywhere")
