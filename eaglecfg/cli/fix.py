@@ -66,10 +66,11 @@ def command(
     documents = list({os.path.realpath(each.name): each for each in reversed(read_files(files))}.values())[
         ::-1
     ]
-    if not diff:
-        for document in documents:
-            if document.name != STDIN:
-                check_writable(document.name)
+    for document in documents:
+        if document.name != STDIN and not Path(document.name).is_file():
+            raise UsageError(f"{document.name}: only a regular file can be fixed; - reads from stdin")
+        if document.name != STDIN and not diff:
+            check_writable(document.name)
     originals = {document.name: _original(document) for document in documents}
     names = split_names(select, "--select")
     chosen = frozenset(rule.id for name in names for rule in matching(name))

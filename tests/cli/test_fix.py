@@ -129,7 +129,7 @@ def test_what_is_no_config(run_line: RunLine, faulty: Path, content: bytes, code
     assert faulty.read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["nowhere.yaml", "target", "no/such.yaml"])
+@pytest.mark.parametrize("name", ["nowhere.yaml", "target", "no/such.yaml", "/dev/null"])
 def test_what_is_no_file(run_line: RunLine, faulty: Path, name: str) -> None:
     code, out, err = run_line("fix", name)
     assert (code, out) == (2, "")
