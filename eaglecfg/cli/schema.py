@@ -11,19 +11,42 @@ from eaglecfg.cli.output import traceback_option
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.export import json_schemas
 
+SUFFIX = ".schema.json"
+
 
 @click.command("schema")
 @click.argument("name", required=False)
 @click.option(
+    "--format",
+    "form",
+    type=click.Choice(["json", "markdown"]),
+    default="json",
+    show_default=True,
+    help="markdown is a reference of every key, the tables of docs/config-reference.md.",
+)
+@click.option(
     "--write",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write all of them to a folder.",
+    help="Write all of them, as JSON Schemas, to a folder.",
 )
 @traceback_option
-def command(name: str | None, folder: Path | None) -> int:
-    """Print the JSON Schema NAME (a file name of schemas/), or list the names."""
+def command(name: str | None, form: str, folder: Path | None) -> int:
+    """Print the JSON Schema NAME (a file name of schemas/), or list the names.
+
+    As markdown, without NAME, all of them.
+    """
     schemas = json_schemas()
+    if name is not None and name not in schemas and f"{name}{SUFFIX}" not in schemas:
+        raise UsageError(f"there is no schema {name!r}; there are {', '.join(schemas)}")
+    if name is not None and folder is not None:
+        raise UsageError(f"--write writes all schemas; leave out {name}")
+    if form == "markdown":
+        from eaglecfg.schema.reference import reference
+
+        chosen = schemas.values() if name is None else (schemas.get(name) or schemas[f"{name}{SUFFIX}"],)
+        click.echo("\n\n".join("\n".join(reference(schema)) for schema in chosen))
+        return 0
     texts = {
         file: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for file, schema in schemas.items()
     }
@@ -34,8 +57,6 @@ def command(name: str | None, folder: Path | None) -> int:
             click.echo(f"wrote {folder / file}")
     elif name is None:
         click.echo("\n".join(texts))
-    elif name in texts or f"{name}.schema.json" in texts:
-        click.echo(texts.get(name) or texts[f"{name}.schema.json"], nl=False)
     else:
-        raise UsageError(f"there is no schema {name!r}; there are {', '.join(texts)}")
+        click.echo(texts.get(name) or texts[f"{name}{SUFFIX}"], nl=False)
     return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -17,6 +17,7 @@ REQUIRED: Any = object()
 @record
 class FieldSpec:
     """A field as declared. ``text``: it takes the scalar's spelling in the source (``2.30`` stays ``2.30``).
+    ``examples``: good values as a file would hold them, for editors and for the reference page.
 
     ``gt`` is the bound that a number must be above, ``min_length`` the least number of items of a list.
     """
@@ -26,6 +27,7 @@ class FieldSpec:
     text: bool
     gt: float | None
     min_length: int | None
+    examples: Sequence[Any] = ()
 
 
 def Field(
@@ -35,12 +37,13 @@ def Field(
     text: bool = False,
     gt: float | None = None,
     min_length: int | None = None,
+    examples: Sequence[Any] = (),
 ) -> Any:
     """Declare a field, as in ``name: str = Field(description="...")``.
 
     Within an annotation only the bounds count, as in ``list[Annotated[int, Field(gt=0)]]``.
     """
-    return FieldSpec(description, default, text, gt, min_length)
+    return FieldSpec(description, default, text, gt, min_length, examples)
 
 
 @record

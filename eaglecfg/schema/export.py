@@ -41,11 +41,19 @@ def json_schemas() -> dict[str, Schema]:
 
 
 class _Described(GenerateJsonSchema):
-    """pydantic's JSON Schemas, with what our models say of themselves and of their fields."""
+    """pydantic's JSON Schemas, with what our models say of themselves and of their fields.
+
+    ``models`` are those that came up; pydantic would sort the keys of examples.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.models: list[type[StrictModel]] = []
 
     def model_schema(self, schema: ModelSchema) -> Schema:
         model = schema["cls"]
         assert issubclass(model, StrictModel)
+        self.models.append(model)
         out = self.generate_inner(schema["schema"])
         out["description"] = model.__doc__
         out["additionalProperties"] = model.model_unknown == "allow"
@@ -60,10 +68,16 @@ class _Described(GenerateJsonSchema):
 
 
 def _schema(model: type[StrictModel], name: str, title: str) -> Schema:
-    schema = _Described(ref_template="#/definitions/{model}").generate(model.core_schema())
+    described = _Described(ref_template="#/definitions/{model}")
+    schema = described.generate(model.core_schema())
     if "$defs" in schema:
         schema["definitions"] = schema.pop("$defs")
     _everywhere(schema, _plain)
+    for each in described.models:
+        part = schema if each is model else schema["definitions"][each.__name__]
+        for key, field in each.model_fields.items():
+            if field.examples:
+                part["properties"][key]["examples"] = list(field.examples)
     schema.pop("title", None)
     if "suppress" in schema["properties"]:
         _or_null(schema["properties"]["suppress"])
@@ -119,9 +133,10 @@ def _allow_numbers(schema: Schema) -> None:
 def _with_nccl(schema: Schema) -> Schema:
     """Describe NCCL's variables one by one, as its facts have them."""
     definitions = schema["definitions"]
-    definitions["Nccl"] = nccl_block(list(_TEXT_TYPES))
+    about = "NCCL's variables without the prefix; what each version takes is checked."
+    definitions["Nccl"] = {"description": about, **nccl_block(list(_TEXT_TYPES))}
     block = definitions["Deployment"]["properties"]
-    block["nccl"] = {"allOf": [_ref("Nccl")], "description": block["nccl"]["description"]}
+    block["nccl"] = {"allOf": [_ref("Nccl")], **_told(block["nccl"])}
     for name in EMPTY_BLOCKS:
         _or_null(block[name])
     return schema
@@ -149,8 +164,8 @@ def _with_defaults(schema: Schema) -> Schema:
     within["target"]["allOf"] = [_ref("TargetDefaults")]
     # A deployment without the draft that the defaults name says null.
     within["draft"]["anyOf"] = [_ref("DraftDefaults"), _NULL]
-    description = properties["defaults"]["description"]
-    properties["defaults"] = {"anyOf": [_ref("DeploymentDefaults"), _NULL], "description": description}
+    told = _told(properties["defaults"])
+    properties["defaults"] = {"anyOf": [_ref("DeploymentDefaults"), _NULL], **told}
     properties["deployments"]["additionalProperties"] = _ref("DeploymentDefaults")
     properties["deployments"]["minProperties"] = 1
     whole = {"properties": {"deployments": {"additionalProperties": _ref("Deployment")}}}
@@ -159,3 +174,8 @@ def _with_defaults(schema: Schema) -> Schema:
 
 def _ref(name: str) -> Schema:
     return {"$ref": f"#/definitions/{name}"}
+
+
+def _told(schema: Schema) -> Schema:
+    """What a key says of itself to people."""
+    return {key: schema[key] for key in ("description", "examples") if key in schema}

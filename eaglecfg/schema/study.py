@@ -22,20 +22,34 @@ class Launch(StrictModel):
     prefix: list[str] = Field(
         description="Command that starts the engine's server; {python} is the Python that runs eaglecfg.",
         text=True,
+        examples=[["python3", "-m", "sglang.launch_server"], ["{python}", "-m", "eaglecfg.reference.serve"]],
     )
     stop: StopForm = Field(
         default="group",
         description="group: the supervisor ends the process tree. Or a stop command; {cid} is the launch id.",
         text=True,
+        examples=["group", ["docker", "stop", "{cid}"]],
     )
-    env: dict[str, str] = Field(default={}, description="Environment variables of every launch.", text=True)
+    env: dict[str, str] = Field(
+        default={},
+        description="Environment variables of every launch.",
+        text=True,
+        examples=[{"CUDA_VISIBLE_DEVICES": "0,1"}],
+    )
     flags: list[str] = Field(
         default=[],
         description="Extra server flags for every launch, passed through unread.",
         text=True,
+        examples=[["--log-level", "warning"]],
     )
     startup_s: float = Field(
-        default=600.0, description="Start-up limit in seconds until launches have been seen."
+        default=600.0, description="Start-up limit in seconds until launches have been seen.", examples=[900]
+    )
+    foreign_gpu_mib: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="GPU memory in MiB that programs of others may hold on a GPU when a server is launched; "
+        "a GPU on which they hold more is waited for.",
+        examples=[512],
     )
 
 
@@ -43,29 +57,39 @@ class Objective(StrictModel):
     """What counts as better."""
 
     metric: Literal["output_tokens_per_s"] = Field(
-        default="output_tokens_per_s", description="The number to raise."
+        default="output_tokens_per_s", description="The number to raise.", examples=["output_tokens_per_s"]
     )
     concurrency: list[Annotated[int, Field(gt=0)]] = Field(
         default=[1],
         min_length=1,
         description="Requests in flight; the objective is the geometric mean over these of the gain.",
+        examples=[[1, 8]],
     )
     limits: dict[str, float] = Field(
-        default={}, description="Upper limits in ms: ttft_p99_ms, tpot_p99_ms, itl_p99_ms, ..."
+        default={},
+        description="Upper limits in ms: ttft_p99_ms, tpot_p99_ms, itl_p99_ms, ...",
+        examples=[{"ttft_p99_ms": 500}],
     )
 
 
 class Workload(StrictModel):
     """What is asked of the server."""
 
-    prompts: str = Field(description="JSON Lines file; each line has input_ids, prompt or messages.")
-    output_tokens: Annotated[int, Field(gt=0)] = Field(
-        default=128, description="Tokens generated per request."
+    prompts: str = Field(
+        description="JSON Lines file; each line has input_ids, prompt or messages.",
+        examples=["prompts.jsonl"],
     )
-    ignore_eos: bool = Field(default=True, description="Generate output_tokens whatever the model says.")
-    temperature: float = Field(default=0.0, description="Sampling temperature.")
+    output_tokens: Annotated[int, Field(gt=0)] = Field(
+        default=128, description="Tokens generated per request.", examples=[128]
+    )
+    ignore_eos: bool = Field(
+        default=True, description="Generate output_tokens whatever the model says.", examples=[True]
+    )
+    temperature: float = Field(default=0.0, description="Sampling temperature.", examples=[0.0])
     holdout: float = Field(
-        default=0.25, description="Share of the prompts kept for the final claim, unseen by the search."
+        default=0.25,
+        description="Share of the prompts kept for the final claim, unseen by the search.",
+        examples=[0.25],
     )
 
 
@@ -73,30 +97,51 @@ class Budget(StrictModel):
     """When the search ends."""
 
     launches: Annotated[int, Field(gt=0)] | None = Field(
-        default=None, description="Server launches, finals included."
+        default=None, description="Server launches, finals included.", examples=[120]
     )
-    hours: float | None = Field(default=None, description="Hours from the first launch.")
-    until: str | None = Field(default=None, description="Local time of day (07:00).", text=True)
+    hours: float | None = Field(default=None, description="Hours from the first launch.", examples=[9])
+    until: str | None = Field(
+        default=None, description="Local time of day (07:00).", text=True, examples=["07:00"]
+    )
 
 
 class StudyFile(StrictModel):
     """A whole study file."""
 
-    version: FormatVersion = Field(description="Version of this file format.")
-    config: str = Field(description="The eaglecfg.yaml that holds the deployment, relative to this file.")
-    deployment: str = Field(description="Name of the deployment to tune.")
-    launch: Launch = Field(description="How a server is started and stopped.")
+    version: FormatVersion = Field(description="Version of this file format.", examples=[1])
+    config: str = Field(
+        description="The eaglecfg.yaml that holds the deployment, relative to this file.",
+        examples=["../eaglecfg.yaml"],
+    )
+    deployment: str = Field(description="Name of the deployment to tune.", examples=["chat"])
+    launch: Launch = Field(
+        description="How a server is started and stopped.",
+        examples=[{"prefix": ["python3", "-m", "sglang.launch_server"]}],
+    )
     space: dict[str, Any] = Field(
         description="Deployment key -> list of choices, or {low, high, step, log}. "
-        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key out."
+        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key out.",
+        examples=[{"speculative": ["off", {"num_steps": [1, 2, 3]}], "nccl.proto": ["unset", "LL"]}],
     )
     objective: Objective = Field(
-        default=Objective(), description="What makes one setting better than another."
+        default=Objective(),
+        description="What makes one setting better than another.",
+        examples=[{"metric": "output_tokens_per_s", "concurrency": [1, 8]}],
     )
-    workload: Workload = Field(description="What the server is asked for while it is timed.")
-    budget: Budget = Field(default=Budget(), description="What ends the search: the first limit reached.")
+    workload: Workload = Field(
+        description="What the server is asked for while it is timed.", examples=[{"prompts": "prompts.jsonl"}]
+    )
+    budget: Budget = Field(
+        default=Budget(),
+        description="What ends the search: the first limit reached.",
+        examples=[{"launches": 48}],
+    )
     profile: Literal["demo", "short", "overnight"] = Field(
-        default="short", description="Blocks per launch, rounds of finals, replicates."
+        default="short", description="Blocks per launch, rounds of finals, replicates.", examples=["short"]
     )
-    seed: int = Field(default=0, description="Seed of the sampler and of the order of prompts.")
-    suppress: list[Suppression] = Field(default=[], description=SUPPRESS)
+    seed: int = Field(default=0, description="Seed of the sampler and of the order of prompts.", examples=[0])
+    suppress: list[Suppression] = Field(
+        default=[],
+        description=SUPPRESS,
+        examples=[[{"rule": "EC218", "reason": "trained on the default boundaries"}]],
+    )

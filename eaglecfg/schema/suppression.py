@@ -9,12 +9,19 @@ from eaglecfg.schema.core import Field
 class Suppression(StrictModel):
     """One finding that is accepted, and why."""
 
-    rule: str = Field(description="Id or slug of the rule whose finding is accepted.", text=True)
-    reason: str = Field(description="Why the finding is accepted.", text=True)
+    rule: str = Field(
+        description="Id or slug of the rule whose finding is accepted.",
+        text=True,
+        examples=["EC218", "default-boundaries"],
+    )
+    reason: str = Field(
+        description="Why the finding is accepted.", text=True, examples=["trained on the default boundaries"]
+    )
     deployment: str | None = Field(
         default=None,
         description="The deployment in which it is accepted; absent: in all of the file.",
         text=True,
+        examples=["chat"],
     )
 
 

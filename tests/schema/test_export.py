@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from jsonschema import Draft7Validator
 
 from eaglecfg.schema.export import json_schemas
 from eaglecfg.schema.load import load_config
+from eaglecfg.schema.reference import reference
 from eaglecfg.source.read import parse_document
 from tests.schema.test_load import CONFIG
 from tests.schema.test_refusals import HEAD
@@ -59,11 +62,38 @@ def test_every_key_is_described(name: str) -> None:
     assert [path for path, schema in found.items() if not schema.get("description")] == []
 
 
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_every_key_has_an_example_that_it_takes(name: str) -> None:
+    schema = SCHEMAS[name]
+    for path, key in properties(schema):
+        # NCCL's variables, of which the block has examples.
+        if ".Nccl." not in path:
+            assert key.get("examples"), f"{path} has no example: Field(examples=[...])"
+        for example in key.get("examples", ()):
+            whole = {**key, "definitions": schema.get("definitions", {})}
+            assert list(Draft7Validator(whole).iter_errors(example)) == [], f"{path}: {example}"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_reference_has_every_key_once_and_links_to_its_blocks(name: str) -> None:
+    lines = list(reference(SCHEMAS[name]))
+    rows = Counter(line.split("`")[1] for line in lines if line.startswith("| `"))
+    keys = {path.rpartition(".")[2] for path, _ in properties(SCHEMAS[name]) if "Defaults." not in path}
+    assert rows.keys() == keys
+    headings = {
+        re.sub(r"[^\w\- ]", "", line[4:].lower()).replace(" ", "-") for line in lines if line[:4] == "### "
+    }
+    assert set(re.findall(r"\(#([^)]+)\)", "\n".join(lines))) == headings
+    assert all(
+        line.count(" | ") == lines[n - 1].count(" | ") for n, line in enumerate(lines) if line[:3] == "| `"
+    )
+
+
 def test_every_reference_leads_somewhere() -> None:
     for schema in SCHEMAS.values():
         text = json.dumps(schema)
-        for reference in {part.split('"')[0] for part in text.split("#/definitions/")[1:]}:
-            assert reference in schema["definitions"]
+        for name in {part.split('"')[0] for part in text.split("#/definitions/")[1:]}:
+            assert name in schema["definitions"]
 
 
 def errors(schema: str, text: str) -> list[str]:
