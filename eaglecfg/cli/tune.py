@@ -128,6 +128,7 @@ def command(
         keep_inert=keep_inert,
         prefix=prefix,
         budget={name: value for name, value in given.items() if value is not None},
+        environ=os.environ,
     )
     check_prefix(opened, prefix)
     if not launch_anyway:

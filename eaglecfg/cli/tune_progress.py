@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -136,6 +136,7 @@ class Progress:
     def __init__(self, opened: Opened, screen: Screen, history: Callable[[], History]) -> None:
         self.opened, self.screen, self.history = opened, screen, history
         self.now = ""
+        self.waiting = False
         self.begun = time.monotonic()
 
     def __call__(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -158,6 +159,7 @@ class Progress:
     def _launch(self, step: Wanted, number: int) -> None:
         self.now = f"launch {number} of {self._total()}: {step.arm.label}"
         self.begun = time.monotonic()
+        self.waiting = False
         self._show("starting the server")
 
     def _total(self) -> int:
@@ -165,7 +167,9 @@ class Progress:
         return len(history.launches) + make_plan(self.opened, history).launches
 
     def _phase(self, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "ready":
+        if kind == "waiting":
+            self._waiting(data["words"], data["limit_s"])
+        elif kind == "ready":
             self._show("warming up")
         elif kind == "warmup":
             self._show(f"warming up at concurrency {data['concurrency']}: {data['tokens_per_s']:.1f} tok/s")
@@ -179,6 +183,14 @@ class Progress:
             self._show("compared greedy output")
         elif kind == "stopping":
             self._show("stopping the server")
+
+    def _waiting(self, words: Sequence[str], limit_s: float) -> None:
+        """Who uses the GPUs; said once per launch."""
+        text = f"waiting up to {duration(limit_s)} for GPUs in use: {'; '.join(words)}"
+        if not self.waiting:
+            self.waiting = True
+            self.screen.say(f"note: {text}")
+        self._show(text)
 
     def _show(self, what: str) -> None:
         left = make_plan(self.opened, self.history()).seconds

@@ -61,22 +61,28 @@ def run_launch(
     marker: str,
     progress: Progress,
     environment: Mapping[str, str] | None = None,
+    gpus: Sequence[gpu.Gpu] | None = None,
 ) -> LaunchResult:
     """Launch, measure and stop one server; blocks until it is gone.
 
-    ``marker`` has to be unique among all launches of the machine. ``environment`` is what the server
-    inherits (None: what this process has). ``progress`` hears ``started`` (pid, identity, marker, folder,
-    before the server exists), ``ready``, ``warmup``, ``block``, ``check``, ``stopping`` and ``stopped``;
-    what it raises ends the launch. Command, environment, log, raw requests and result are written to
-    ``folder``. Raises KeyboardInterrupt after the server was stopped, and OSError where the folder can't be
-    written.
+    ``marker`` has to be unique among all launches of the machine. ``environment`` is what the server inherits
+    (None: what this process has). ``gpus`` are those that it uses (None: all that can be seen): they have to
+    be empty before, which is waited for, and after. ``progress`` hears ``waiting`` (words on who uses them),
+    ``started`` (pid, identity, marker, folder, before the server exists), ``ready``, ``warmup``, ``block``,
+    ``check``, ``stopping`` and ``stopped``; what it raises ends the launch. Command, environment, log, raw
+    requests and result are written to ``folder``. Raises KeyboardInterrupt after the server was stopped, and
+    OSError where the folder can't be written.
     """
     if not prompts:
         raise ValueError("a launch needs at least one prompt")
-    return _Launch(command, plan, prompts, folder, limits, marker, progress, environment).run()
+    if gpus is None:
+        gpus = gpu.find_gpus({**(environment or {}), **command.env}.get("CUDA_VISIBLE_DEVICES"))
+    return _Launch(command, plan, prompts, folder, limits, marker, progress, environment, gpus).run()
 
 
 class _Launch:
+    supervision: Supervision
+
     def __init__(
         self,
         command: ServerCommand,
@@ -87,6 +93,7 @@ class _Launch:
         marker: str,
         progress: Progress,
         environment: Mapping[str, str] | None,
+        gpus: Sequence[gpu.Gpu],
     ) -> None:
         self.command, self.plan, self.prompts, self.limits = command, plan, prompts, limits
         self.folder, self.marker, self.progress, self.environment = folder, marker, progress, environment
@@ -97,11 +104,11 @@ class _Launch:
         self.filled = {"{cid}": marker, "{marker}": marker, "{port}": str(self.port)}
         self.argv = (*map(self.fill, command.argv), "--host", "127.0.0.1", "--port", str(self.port))
         self.pulse = Pulse(limits.hang_floor_s, limits.hang_steps, limits.startup_s)
-        visible = {**(environment or {}), **command.env}.get("CUDA_VISIBLE_DEVICES")
-        self.gpus = gpu.find_gpus(visible)
-        self.memory_before = gpu.memory_mib(self.gpus)
+        self.gpus = gpus
+        self.memory_before: dict[str, float] = {}
         self.begun = time.monotonic()
         self.started = time.time()
+        self.pid, self.identity = 0, ""
         self.timings: dict[str, float] = {}
         self.startup_s: float | None = None
         self.warm = False
@@ -116,8 +123,14 @@ class _Launch:
         return word
 
     def run(self) -> LaunchResult:
+        in_use = self.wait_for_gpus()
+        self.begun, self.started = time.monotonic(), time.time()
+        self.memory_before = gpu.memory_mib(self.gpus)
         record.write(self.folder, "command.json", self.describe())
+        if in_use:
+            return self.not_started(in_use)
         self.supervision = Supervision(self.folder)
+        self.pid, self.identity = self.supervision.pid, self.supervision.identity
         cleanup = Cleanup(False, 0.0)
         try:
             self.progress("started", self.about())
@@ -131,12 +144,33 @@ class _Launch:
         record.write(self.folder, "result.json", dataclasses.asdict(result))
         return result
 
+    def wait_for_gpus(self) -> list[str]:
+        """Wait until nobody else uses the GPUs; returns who still does at the limit, in words."""
+        limits = self.limits
+
+        def tell(words: Sequence[str]) -> None:
+            self.progress("waiting", {"words": list(words), "limit_s": limits.gpu_wait_s})
+
+        in_use = gpu.wait_until_empty(self.gpus, limits.foreign_mib, limits.gpu_wait_s, tell)
+        self.timings["waited"] = time.monotonic() - self.begun
+        return in_use
+
+    def not_started(self, in_use: Sequence[str]) -> LaunchResult:
+        """The result of a launch whose GPUs never became empty: nothing was started."""
+        waited = f"still in use after {self.timings['waited']:.0f} s"
+        self.verdict = Failure("machine", f"{waited}: {'; '.join(in_use)}")
+        cleanup = Cleanup(True, 0.0)
+        self.progress("stopping", {})
+        self.progress("stopped", dataclasses.asdict(cleanup))
+        result = self.result(cleanup)
+        record.write(self.folder, "result.json", dataclasses.asdict(result))
+        return result
+
     def about(self) -> dict[str, Any]:
         """What identifies the launch from outside."""
-        supervision = self.supervision
         return {
-            "pid": supervision.pid,
-            "identity": supervision.identity,
+            "pid": self.pid,
+            "identity": self.identity,
             "marker": self.marker,
             "started": self.started,
             "folder": str(self.folder),
@@ -157,6 +191,7 @@ class _Launch:
             "plan": dataclasses.asdict(self.plan),
             "limits": dataclasses.asdict(self.limits),
             "host": record.host(),
+            "gpus": [{"index": one.index, "uuid": one.uuid} for one in self.gpus],
             "gpu_memory_mib": self.memory_before,
         }
 
@@ -214,7 +249,8 @@ class _Launch:
                 client, self.plan, self.prompts, self.pulse, self.progress, keep, steps
             )
             await self.measurement.run(self.warmed)
-        self.timings["measure"] = time.monotonic() - self.begun - sum(self.timings.values())
+        before = self.timings["startup"] + self.timings.get("warmup", 0.0)
+        self.timings["measure"] = time.monotonic() - self.begun - before
 
     def warmed(self) -> None:
         if not self.warm:
@@ -316,12 +352,12 @@ class _Launch:
             server_info=info,
             runs={name: value for name, value in info.items() if is_setting(value)},
             cleanup=cleanup,
-            pid=self.supervision.pid,
+            pid=self.pid,
             started=self.started,
             marker=self.marker,
             folder=str(self.folder),
             message=failure.message if failure else "",
-            identity=self.supervision.identity,
+            identity=self.identity,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
             doubtful=failure is not None and failure.doubtful,
         )

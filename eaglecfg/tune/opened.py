@@ -42,7 +42,8 @@ class Opened:
     """Everything that a run of a study needs and that does not change while it runs.
 
     ``inert`` maps keys of the space that cannot matter to why. ``conditions`` is the hash of all that a
-    measurement depends on besides the arm; ``described`` is what went into it.
+    measurement depends on besides the arm; ``described`` is what went into it. ``environ`` is what servers
+    inherit.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Opened:
     folder: Path
     conditions: str
     described: Mapping[str, Any]
+    environ: Mapping[str, str]
 
     @property
     def assumed_launch_s(self) -> float:
@@ -82,10 +84,12 @@ def open_study(
     keep_inert: bool = False,
     prefix: Sequence[str] = (),
     budget: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Opened:
     """Read the study at ``path`` and everything that it names.
 
     ``prefix`` overrides the study's launch prefix, ``budget`` (launches, hours, until) keys of its budget.
+    ``environ`` is the environment that servers are to inherit.
     Raises ConfigUnreadable for files that cannot be read and UsageError for a study that cannot be run as it
     is.
     """
@@ -129,6 +133,7 @@ def open_study(
         folder,
         hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12],
         described,
+        dict(environ or {}),
     )
 
 

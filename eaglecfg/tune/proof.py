@@ -24,6 +24,7 @@ from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.orphans import LOG, end_orphans
+from eaglecfg.tune.placement import gpus_of
 from eaglecfg.tune.ranking import arm_of
 from eaglecfg.tune.results import Results
 from eaglecfg.tune.server_command import server_command
@@ -165,6 +166,8 @@ def _launch(
         limits,
         marker=f"{opened.name}-proof-{token}",
         progress=progress,
+        environment=opened.environ or None,
+        gpus=gpus_of(command, opened.facts, opened.environ),
     )
 
 

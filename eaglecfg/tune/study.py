@@ -9,7 +9,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ from typing import Any
 from eaglecfg import __version__
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
+from eaglecfg.tune.gpu import Gpu
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
 from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
 from eaglecfg.tune.launch import run_launch
+from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.orphans import end_orphans
+from eaglecfg.tune.placement import gpus_of
 from eaglecfg.tune.process import identity_of
 from eaglecfg.tune.proof import end_open_proofs, prove, wanted
 from eaglecfg.tune.ranking import finalists
@@ -91,6 +94,8 @@ class StudyRun:
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
         self.retry_failed, self.proof = retry_failed, proof
         self.reference = _Reference()
+        self.unleased = False
+        self.leases = Leases(opened.name, Path(opened.environ.get(VARIABLE) or LEASES))
         self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
 
     @property
@@ -99,9 +104,11 @@ class StudyRun:
         return fold(self.ledger.events, self.opened.conditions)
 
     def run(self) -> Outcome:
-        """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped."""
+        """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped, and
+        UsageError where another study has leased a GPU that this one would use."""
         try:
-            return self._loop()
+            with self.leases:
+                return self._loop()
         except KeyboardInterrupt:
             if self.ledger.events[-1].kind != "interrupted":
                 with self.interrupts.hold():
@@ -112,6 +119,8 @@ class StudyRun:
         keep_out_of_git(self.opened.folder)
         if self.ledger.note:
             self.tell("note", {"text": self.ledger.note})
+        for arm in (*self.opened.design.baselines, *self.opened.design.arms):
+            self._lease(server_command(self.opened, arm.deployment))
         self._end_orphans()
         self._recall_outputs()
         self._say_what_changed()
@@ -267,13 +276,27 @@ class StudyRun:
                 if conditions == self.opened.conditions:
                     self.reference.learn(in_round, event.data["outputs"], event.data["agreement"])
 
+    def _lease(self, command: ServerCommand) -> tuple[Gpu, ...]:
+        """The GPUs that ``command`` will use, leased."""
+        gpus = gpus_of(command, self.opened.facts, self.opened.environ)
+        try:
+            self.leases.take(gpus)
+        except NotHeld as error:
+            if not self.unleased:
+                self.unleased = True
+                self.tell("note", {"text": f"GPUs cannot be leased on this machine: {error}"})
+        return gpus
+
     # -- one launch --------------------------------------------------------------------------------
 
     def _launch(self, step: Wanted, history: History) -> None:
         number = self.history.last_number + 1
         folder = self.opened.folder / "launches" / f"{number:04d}-{step.arm.key}"
         command = server_command(self.opened, step.arm.deployment)
-        limits = startup_limits(self.opened.study.launch.startup_s, step.arm.key, history)
+        limits = replace(
+            startup_limits(self.opened.study.launch.startup_s, step.arm.key, history),
+            foreign_mib=self.opened.study.launch.foreign_gpu_mib or 0.0,
+        )
         fields = {"n": number, "arm": described(step.arm), "phase": step.phase, "round": step.round}
         self._write(
             "launch", **fields, again=step.again, conditions=self.opened.conditions, folder=str(folder)
@@ -323,6 +346,8 @@ class StudyRun:
             limits,
             marker=f"{self.opened.name}-{number}-{secrets.token_hex(6)}",
             progress=progress,
+            environment=self.opened.environ or None,
+            gpus=self._lease(command),
         )
 
     def _end(self, step: Wanted, number: int, result: LaunchResult) -> None:

@@ -74,7 +74,8 @@ class Limits:
     token has arrived for max(``hang_floor_s``, ``hang_steps`` x the median time between arrivals).
     ``client_lag_ms`` is the 99th percentile of the load generator's own delay above which it, not the
     server, was the bottleneck. ``gpu_tolerance_mib`` is how far GPU memory may stay above its level
-    before the launch. ``term_s`` is the time from SIGTERM to SIGKILL: a scheduler of SGLang goes at once,
+    before the launch. For ``gpu_wait_s`` a GPU is waited for on which processes of others hold more than
+    ``foreign_mib``. ``term_s`` is the time from SIGTERM to SIGKILL: a scheduler of SGLang goes at once,
     while its parent takes that for a crash and sleeps 5 s before it looks into it (0.5.14
     srt/managers/tokenizer_manager.py:2587), so that waiting longer only costs time.
     """
@@ -86,6 +87,8 @@ class Limits:
     term_s: float = 2.0
     client_lag_ms: float = 50.0
     gpu_tolerance_mib: float = 64.0
+    gpu_wait_s: float = 300.0
+    foreign_mib: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
