@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,10 @@ from eaglecfg.report.styled import Part, line, wrapped
 from eaglecfg.rules.examples import read_docs
 from eaglecfg.rules.model import Rule
 from eaglecfg.rules.registry import chosen
+
+if TYPE_CHECKING:
+    from eaglecfg.report.catalogue import Entry
+    from eaglecfg.rules.survey import Survey
 
 
 @click.command("rules")
@@ -22,13 +28,27 @@ from eaglecfg.rules.registry import chosen
     type=click.Choice(["text", "json", "markdown"]),
     default="text",
     show_default=True,
-    help="How to print them; markdown is the page docs/rules.md, with every example run.",
+    help="How to print them; markdown has every rule's documentation, with every example run.",
+)
+@click.option(
+    "--write",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the same as pages to a folder: rules.md, and one in rules/ for each family.",
 )
 @color_option
 @traceback_option
-def command(select: tuple[str, ...], form: str, color: str) -> int:
+def command(select: tuple[str, ...], form: str, folder: Path | None, color: str) -> int:
     """List the rules: id, severity, what the engine does about the fault today, and what is checked."""
     rules = chosen(select, live=True)
+    if folder is not None:
+        from eaglecfg.report.catalogue import pages
+
+        for name, text in pages(*_documented(rules)).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+            click.echo(f"wrote {folder / name}")
+        return 0
     if form == "json":
         rows = [
             {
@@ -46,7 +66,9 @@ def command(select: tuple[str, ...], form: str, color: str) -> int:
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
         return 0
     if form == "markdown":
-        click.echo(_page(rules), nl=False)
+        from eaglecfg.report.catalogue import render
+
+        click.echo(render(*_documented(rules)), nl=False)
         return 0
     slug = max(len(rule.slug) for rule in rules)
     width = columns()
@@ -70,9 +92,9 @@ def command(select: tuple[str, ...], form: str, color: str) -> int:
     return 0
 
 
-def _page(rules: Sequence[Rule]) -> str:
-    """The rules as one page of Markdown; every example in it is checked on the way."""
-    from eaglecfg.report.catalogue import Entry, render
+def _documented(rules: Sequence[Rule]) -> tuple[list[Entry], Mapping[str, str], Survey]:
+    """The rules with their documentation; every example in it is run on the way."""
+    from eaglecfg.report.catalogue import Entry
     from eaglecfg.rules.example_runs import base_pair, run_example
     from eaglecfg.rules.survey import read_survey
 
@@ -81,4 +103,4 @@ def _page(rules: Sequence[Rule]) -> str:
         docs = read_docs(rule)
         fails, passes = (run_example(rule, group[0]) for group in (docs.failing, docs.passing))
         entries.append(Entry(rule, docs, fails, passes))
-    return render(entries, base_pair(), read_survey())
+    return entries, base_pair(), read_survey()

@@ -1,9 +1,9 @@
-"""All rules on one page of Markdown: what each reads, what its examples come to, what it answers."""
+"""All rules as pages of Markdown: what each reads, what its examples come to, what it answers."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +22,8 @@ WIDTH = 100
 _INTRODUCTION = """\
 # Rules
 
-This page is generated from the rules and their documentation:
-`eaglecfg rules --format markdown > docs/rules.md`. Every report below comes from running the example.
-`eaglecfg explain RULE` prints one rule in a terminal.
+Every rule with what it looks at, why it matters and how to fix what it finds. The reports in its examples
+come from running them. `eaglecfg explain RULE` prints one rule in a terminal.
 
 **Severity.** *error*: the deployment does not start, crashes, or is certain to feed the draft something it
 was not made for. *warning*: it starts, but something is likely unintended, ignored or overwritten. *info*:
@@ -38,8 +37,19 @@ less often), *crash at start*, *crash at the first request*, *refused at start* 
 never as passed.
 """
 
+WRITTEN = "<!-- generated: eaglecfg rules --write docs -->"
+"""First line of every page that is written to a folder."""
+
+_LINKS = "[All rules](../rules.md) · [the pair that the examples change](examples.md)"
+
+_SURVEY = """\
+Checks of the survey
+
+What is known to go wrong, check by check, and the rules that answer it.
+"""
+
 _EXAMPLES = """\
-## The pair that the examples change
+The pair that the examples change
 
 Examples are written as changes of this small, consistent pair: a Llama target of 12 layers and its EAGLE-3
 draft. `deployment:` changes the one deployment, `config:` the whole file, `engine:` its version; `target:`
@@ -59,19 +69,54 @@ class Entry:
 
 
 def render(entries: Sequence[Entry], base: Mapping[str, str], survey: Survey) -> str:
-    """The whole page. ``base`` is file name to text of the pair that the examples change."""
-    families: dict[str, list[Entry]] = {}
-    for entry in entries:
-        families.setdefault(family_of(entry.rule), []).append(entry)
+    """All on one page. ``base`` is file name to text of the pair that the examples change."""
+    families = _families(entries)
     out = [_INTRODUCTION, "## Contents\n"]
     for family, group in families.items():
         out += [f"### {family.capitalize()}\n", _about(group[0].rule), "", _contents(group), ""]
-    out += [_EXAMPLES, *(f"`{name}`\n\n{_fence(text, _language(name))}\n" for name, text in base.items())]
+    out += [f"## {_EXAMPLES}", *_files(base)]
     for family, group in families.items():
         out.append(f"## Rules on {family}\n")
         out += [section(entry) for entry in group]
+    out.append(f"## {_SURVEY}")
     out += _survey(survey, [entry.rule for entry in entries])
-    return "\n".join(out).rstrip() + "\n"
+    return _page(out)
+
+
+def pages(entries: Sequence[Entry], base: Mapping[str, str], survey: Survey) -> dict[str, str]:
+    """The same as pages, by file name: ``rules.md`` leads to ``rules/FAMILY.md`` and to what they share."""
+    families = _families(entries)
+    index = [WRITTEN, _INTRODUCTION, "## Contents\n"]
+    made = {}
+    for family, group in families.items():
+        page = f"rules/{family}.md"
+        about = _about(group[0].rule)
+        index += [f"### [{family.capitalize()}]({page})\n", about, "", _contents(group, page), ""]
+        head = f"# Rules on {family}\n\n{about}\n\n{_LINKS}\n"
+        made[page] = _page([WRITTEN, head, *(section(entry, level="##") for entry in group)])
+    index.append("## More\n\n- [The pair that the examples change](rules/examples.md)")
+    index.append("- [Checks of the survey](rules/survey.md), and which rules answer them")
+    made["rules/examples.md"] = _page([WRITTEN, f"# {_EXAMPLES}", *_files(base)])
+    answers = _survey(survey, [entry.rule for entry in entries], place=lambda rule: f"{family_of(rule)}.md")
+    made["rules/survey.md"] = _page(
+        [WRITTEN, f"# {_SURVEY}", *(line.replace("###", "##") for line in answers)]
+    )
+    return {"rules.md": _page(index), **made}
+
+
+def _families(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    families: dict[str, list[Entry]] = {}
+    for entry in entries:
+        families.setdefault(family_of(entry.rule), []).append(entry)
+    return families
+
+
+def _page(parts: Sequence[str]) -> str:
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _files(base: Mapping[str, str]) -> list[str]:
+    return [f"`{name}`\n\n{_fence(text, _language(name))}\n" for name, text in base.items()]
 
 
 def family_of(rule: Rule) -> str:
@@ -79,10 +124,10 @@ def family_of(rule: Rule) -> str:
     return rule.check.__module__.split(".")[2]
 
 
-def section(entry: Entry) -> str:
+def section(entry: Entry, level: str = "###") -> str:
     """One rule: facts, prose, a failing and a passing example."""
     rule, docs = entry.rule, entry.docs
-    out = [f"### {rule.id} {rule.slug}\n", f"{docs.summary}\n", *_facts(rule), ""]
+    out = [f"{level} {rule.id} {rule.slug}\n", f"{docs.summary}\n", *_facts(rule), ""]
     out.append(_flow(docs.what) + "\n")
     out.append(f"**Why.** {_flow(docs.why)}\n")
     out.append(f"**Fix.** {_flow(docs.fix)}\n")
@@ -121,24 +166,24 @@ def _outcome(report: Report) -> str:
     return " · ".join(parts)
 
 
-def _contents(group: Sequence[Entry]) -> str:
+def _contents(group: Sequence[Entry], page: str = "") -> str:
     rows = ["| rule | severity | engine today | what must hold |", "| --- | --- | --- | --- |"]
     for entry in group:
         rule = entry.rule
         name = f"{rule.id} {rule.slug}"
-        link = f"[{name}](#{name.lower().replace(' ', '-')})"
+        link = f"[{name}]({page}#{name.lower().replace(' ', '-')})"
         rows.append(f"| {link} | {rule.severity} | {rule.today} | {_cell(entry.docs.summary)} |")
     return "\n".join(rows)
 
 
-def _survey(survey: Survey, rules: Sequence[Rule]) -> Iterator[str]:
+def _survey(
+    survey: Survey, rules: Sequence[Rule], place: Callable[[Rule], str] = lambda rule: ""
+) -> Iterator[str]:
     """Every check id of the survey with the rules that answer it, or why none does."""
     answers: dict[str, list[str]] = {}
     for rule in rules:
         for id in rule.research:
-            answers.setdefault(id, []).append(f"[{rule.id}](#{rule.id.lower()}-{rule.slug})")
-    yield "## Checks of the survey\n"
-    yield "What is known to go wrong, check by check, and the rules that answer it.\n"
+            answers.setdefault(id, []).append(f"[{rule.id}]({place(rule)}#{rule.id.lower()}-{rule.slug})")
     for group, checks in survey.items():
         yield f"### {group}\n"
         yield "| check | is about | rules |"

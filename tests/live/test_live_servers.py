@@ -15,7 +15,6 @@ import pytest
 from live_servers import ROOT, Process
 
 from eaglecfg.cli.main import run
-from tests.api.how_to_pages import page, steady, written_anew
 
 PAIR = ROOT / "examples" / "tiny"
 SHAPE = (
@@ -122,29 +121,6 @@ def test_a_server_with_other_ids_than_its_config_is_caught(checks: Checks) -> No
     assert set(re.findall(r"\[(EC\d+)", told)) == {"EC856", "EC858"}
     assert "captures boundaries [5, 6, 7], the draft was trained on [2, 4, 6]" in said
     assert "silent loss" in said
-
-
-def test_the_screens_of_the_page_are_real(
-    checks: Checks, servers: tuple[Process, Process], tmp_path: Path
-) -> None:
-    shown = ("http://127.0.0.1:30000", "http://127.0.0.1:30001")
-    instead = dict(zip(shown, (one.url for one in servers), strict=True))
-    printed = {servers[0].url: checks.right[1], servers[1].url: checks.wrong[1]}
-
-    def screen(words: list[str]) -> str:
-        assert [word for word in words if word not in printed] == [
-            "validate",
-            "-d",
-            "tiny",
-            "--live",
-            "--quiet",
-        ]
-        return printed[words[4]]
-
-    text = page("check-a-running-server.md").read_text(encoding="utf-8")
-    anew = written_anew(text, screen, instead)
-    (tmp_path / "page.md").write_text(anew, encoding="utf-8")
-    assert steady(text) == steady(anew), f"the page is old; it would be: {tmp_path / 'page.md'}"
 
 
 def test_the_stand_in_is_checked_like_any_server(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,79 @@
+"""Every command that a page shows is run, and what stands below it is what it prints.
+
+``python docs/run.py --write PAGE`` writes a page's screens anew.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from docs.run import COMMENT, PART, ROOT, compared, renewed, screens_of, workplace
+
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+GENERATED = "<!-- generated: "
+RUN = [page for page in PAGES if not page.read_text("utf-8").startswith(GENERATED)]
+LINK = re.compile(r"(?<!!)\[[^]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^(`{3,})[\s\S]*?^\1$", re.MULTILINE)
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(DOCS).with_suffix(""))
+
+
+def has_commands(page: Path) -> bool:
+    text = page.read_text(encoding="utf-8")
+    return any(
+        found["source"] or (found["body"] and "recorded" not in dict(COMMENT.findall(found["comments"])))
+        for found in PART.finditer(text)
+    )
+
+
+@pytest.mark.parametrize("page", list(filter(has_commands, RUN)), ids=name)
+def test_what_a_page_shows_is_what_its_commands_print(page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    with workplace(quick=True) as place:
+        now = renewed(text, place)
+    if compared(now) != compared(text):
+        (tmp_path / "now.md").write_text(now, encoding="utf-8")
+        pytest.fail(
+            f"{page} is old (it would be {tmp_path / 'now.md'}); run: python docs/run.py --write {page}"
+        )
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_what_is_not_compared_says_why(page: Path) -> None:
+    for screen in screens_of(page.read_text(encoding="utf-8")):
+        why = [screen.recorded, screen.varies]
+        assert all(len(reason.split()) > 2 for reason in why if reason), f"{page}:{screen.where}"
+        assert not screen.varies or screen.holds, f"{page}:{screen.where}: nothing of it is compared"
+        assert not screen.tests or screen.varies, f"{page}:{screen.where}: its output is another command's"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    for link in LINK.findall(text):
+        path, _, heading = link.partition("#")
+        if "://" in path:
+            continue
+        other = (page.parent / path).resolve() if path else page.resolve()
+        assert other.exists(), f"{page}: {link}"
+        assert not heading or heading in headings(other), f"{page}: {link}"
+
+
+@cache
+def headings(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    text = FENCED.sub("", page.read_text(encoding="utf-8"))
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_a_page_can_be_read_in_one_go(page: Path) -> None:
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 260
