@@ -5,23 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.shell_tokens import Tokens
-from eaglecfg.review.imports.text import EMPTY, Text, not_known
+from eaglecfg.review.imports.text import Text, joined, not_known
 
 _COMPOSE = re.compile(
     r"\$(?:(?P<dollar>\$)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<operator>:?[-?+])(?P<word>[^{}]*))?\})"
 )
-_KUBERNETES = re.compile(r"\$(?:\((?P<name>[^)]*)\)|(?P<other>.))", re.S)
+MOST_TEXT = 1_000_000
+"""Characters that variables may put into one text; nested ones grow without end."""
+
+_KUBERNETES = re.compile(r"\$(?:\((?P<name>[^)]{0,255})\)|(?P<other>.))", re.S)
 
 
 def compose(text: str) -> tuple[Text, dict[str, str]]:
     """``text`` as Compose takes it, and the defaults that stood in for variables of its environment."""
     pieces, defaults = _pieces(text)
-    out = EMPTY
-    for known, name in pieces:
-        out = out + (not_known(name) if name else Text(known))
-    return out, defaults
+    return joined([not_known(name) if name else Text(known) for known, name in pieces]), defaults
 
 
 def compose_words(text: str, line: int) -> tuple[list[Text], dict[str, str]]:
@@ -46,10 +47,13 @@ _OPEN, _CLOSE, _DOLLAR = "\ue000", "\ue001", "\ue002"
 
 
 def _unmarked(word: str) -> Text:
-    out = EMPTY
-    for index, part in enumerate(re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", word)):
-        out = out + (not_known(part) if index % 2 else Text(part.replace(_DOLLAR, "$")))
-    return out
+    parts = re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", word)
+    return joined(
+        [
+            not_known(part) if index % 2 else Text(part.replace(_DOLLAR, "$"))
+            for index, part in enumerate(parts)
+        ]
+    )
 
 
 def _pieces(text: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
@@ -75,12 +79,16 @@ def kubernetes(text: str, known: Mapping[str, Text]) -> Text:
 
     After k8s.io/kubernetes third_party/forked/golang/expansion/expand.go.
     """
-    out, at = EMPTY, 0
+    out, at, size = [], 0, 0
     for found in _KUBERNETES.finditer(text):
-        out, at = out + Text(text[at : found.start()]), found.end()
+        out.append(Text(text[at : found.start()]))
+        at = found.end()
         if found["name"] is not None:
-            value = known.get(found["name"])
-            out = out + (value if value is not None else Text(found[0]))
+            value = known.get(found["name"], Text(found[0]))
+            size += len(value.text)
+            if size > MOST_TEXT:
+                raise UsageError(f"$({found['name']}) and the like grow beyond {MOST_TEXT:,} characters")
+            out.append(value)
         else:
-            out = out + Text("$" if found["other"] == "$" else found[0])
-    return out + Text(text[at:])
+            out.append(Text("$" if found["other"] == "$" else found[0]))
+    return joined([*out, Text(text[at:])])

@@ -30,11 +30,12 @@ def name_of_model(path: str) -> str:
 
 def distinct(names: Iterable[str]) -> list[str]:
     """The names in their order, with a number behind those that stood before."""
-    out: list[str] = []
+    out: dict[str, None] = {}
+    counts: dict[str, int] = {}
     for name in names:
-        number, candidate = 1, name
+        candidate = name
         while candidate in out:
-            number += 1
-            candidate = f"{name}-{number}"
-        out.append(candidate)
-    return out
+            counts[name] = counts.get(name, 1) + 1
+            candidate = f"{name}-{counts[name]}"
+        out[candidate] = None
+    return list(out)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.shell_tokens import Part, Token, Tokens
-from eaglecfg.review.imports.text import EMPTY, Text, not_known, spelled
+from eaglecfg.review.imports.text import EMPTY, Text, joined, not_known, spelled
 
 _PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-])(\[[@*]\])?(?:(:?[-=?+])(.*))?\Z", re.S)
 _LIST_OF_ALL = ("@", "*")
@@ -111,55 +111,44 @@ def expand_all(tokens: Sequence[Token], state: State) -> list[Text]:
 def expand(token: Token, state: State) -> list[Text]:
     """The fields that one word comes to: none, one, or several where an unquoted value has spaces."""
     fields: list[Text] = []
-    current: Text | None = None
+    current: list[Text] = []
     for part in token.parts:
-        for piece, breaks, quoted in _pieces(part, state):
-            if breaks and current is not None:
-                fields.append(current)
-                current = None
+        for piece, breaks in _pieces(part, state):
+            if breaks and current:
+                fields.append(joined(current))
+                current = []
             if piece is not None:
-                current = piece if current is None else current + piece
-            elif quoted:
-                current = current or EMPTY
-    if current is not None:
-        fields.append(current)
+                current.append(piece)
+    if current:
+        fields.append(joined(current))
     state.spend(sum(len(one.text) for one in fields))
     return fields
 
 
 def expand_whole(token: Token, state: State) -> Text:
     """The word as one text, as in an assignment."""
-    out = EMPTY
-    for part in token.parts:
-        value = _value(part, state)
-        for index, one in enumerate(value if isinstance(value, tuple) else (value,)):
-            out = out + (Text(" ") + one if index else one)
+    values = [_value(part, state) for part in token.parts]
+    out = joined([joined(value, " ") if isinstance(value, tuple) else value for value in values])
     state.spend(len(out.text))
     return out
 
 
-def _pieces(part: Part, state: State) -> list[tuple[Text | None, bool, bool]]:
-    """(text, a new field begins before it, quoted) of one part; text None only breaks, or keeps a field."""
+def _pieces(part: Part, state: State) -> list[tuple[Text | None, bool]]:
+    """(text, a new field begins before it) of one part; text None only ends what stood before."""
     value = _value(part, state)
     if isinstance(value, tuple):
         if part.quoted and part.text.rstrip("]").endswith("*"):
-            return [(Text(" ".join(one.text for one in value), _unknown(value)), False, True)]
-        return [(one, index > 0, part.quoted) for index, one in enumerate(value)]
+            return [(joined(value, " "), False)]
+        return [(one, index > 0) for index, one in enumerate(value)]
     if part.kind != "variable" or part.quoted or value.unknown:
-        return [(value, False, part.quoted)] if value.text or part.quoted else []
+        return [(value, False)] if value.text or part.quoted else []
     words = _SPLIT.split(value.text)
-    out: list[tuple[Text | None, bool, bool]] = [
-        (Text(word), index > 0, False) for index, word in enumerate(words) if word
+    out: list[tuple[Text | None, bool]] = [
+        (Text(word), index > 0) for index, word in enumerate(words) if word
     ]
-    if words and not words[0] and out:  # leading space ends what stood before
-        out[0] = (out[0][0], True, False)
     if len(words) > 1 and not words[-1]:
-        out.append((None, True, False))
+        out.append((None, True))
     return out
-
-
-def _unknown(values: Sequence[Text]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for one in values for name in one.unknown))
 
 
 def _value(part: Part, state: State) -> Value:

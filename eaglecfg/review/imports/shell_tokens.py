@@ -40,6 +40,9 @@ spells like this."""
 LONGEST_PART = 512
 """Characters of a part to which more are added: a long word must not cost the square of its length."""
 
+MOST_TOKENS = 200_000
+"""Words and operators of one script."""
+
 DEEPEST = 40
 """Nesting of quotes and substitutions. What people write has three levels."""
 
@@ -94,6 +97,10 @@ class Tokens:
                     self.heredocs.append((word, token.operator == "<<-"))
                 continue
             out.append(token)
+            if len(out) > MOST_TOKENS:
+                raise UsageError(
+                    f"line {self.line}: more than {MOST_TOKENS:,} words; name the launch script itself"
+                )
         return out
 
     def next(self) -> Token | None:

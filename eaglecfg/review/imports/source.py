@@ -15,12 +15,14 @@ from eaglecfg.review.imports.manifest import calls_of_manifest
 from eaglecfg.review.imports.text import Note
 from eaglecfg.review.imports.yaml_source import read_parts
 from eaglecfg.review.render.env_file import COMMAND
+from eaglecfg.schema.load import MOST_DEPLOYMENTS
 
 Kind = Literal["command", "env file", "compose file", "manifest", "Dockerfile", "server info"]
 
 _YAML = re.compile(r"^(?:services|apiVersion|kind|items)[ \t]*:", re.MULTILINE)
 _JSON = re.compile(r"\s*\{")
-_DOCKERFILE = re.compile(r"\A(?:\s*(?:#[^\n]*)?\n|\s*ARG[ \t][^\n]*\n)*\s*FROM[ \t]+\S", re.IGNORECASE)
+_BEFORE_FROM = re.compile(r"\s*(?:#|ARG\s|$)", re.IGNORECASE)
+_FROM = re.compile(r"\s*FROM[ \t]+\S", re.IGNORECASE)
 
 
 @record
@@ -35,13 +37,26 @@ def kind_of(text: str) -> Kind:
     """What the text is, by how it is written."""
     if _JSON.match(text) and not re.search(r'"(?:kind|services|apiVersion)"\s*:', text):
         return "server info"
-    if _DOCKERFILE.match(text):
+    if _is_dockerfile(text):
         return "Dockerfile"
     if _YAML.search(text) or _JSON.match(text):
         return "compose file" if re.search(r'^"?\s*"?services"?[ \t]*:', text, re.MULTILINE) else "manifest"
     if re.search(rf"^{re.escape(COMMAND)}[ \t]*$", text, re.MULTILINE):
         return "env file"
     return "command"
+
+
+def _is_dockerfile(text: str) -> bool:
+    """Whether the first instruction is FROM; only comments and ARG may stand before it."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        line = text[at : min(end, at + 200)]
+        if not _BEFORE_FROM.match(line):
+            return _FROM.match(line) is not None
+        at = end + 1
+    return False
 
 
 def find_calls(text: str, shown: str) -> Found:
@@ -70,6 +85,10 @@ def find_calls(text: str, shown: str) -> Found:
         raise UsageError(f"{shown}: it nests deeper than can be followed") from None
     if not calls:
         raise UsageError(_nothing(text, shown, kind))
+    if len(calls) > MOST_DEPLOYMENTS:
+        raise UsageError(
+            f"{shown}: it launches {len(calls):,} servers; a file holds up to {MOST_DEPLOYMENTS}"
+        )
     return Found(tuple(calls), tuple(notes))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eaglecfg.record import record
 
 
@@ -21,6 +23,14 @@ class Text:
 
 
 EMPTY = Text("")
+
+
+def joined(pieces: Sequence[Text], between: str = "") -> Text:
+    """The pieces as one text."""
+    if len(pieces) == 1:
+        return pieces[0]
+    unknown = dict.fromkeys(name for piece in pieces for name in piece.unknown)
+    return Text(between.join(piece.text for piece in pieces), tuple(unknown))
 
 
 def not_known(name: str) -> Text:
