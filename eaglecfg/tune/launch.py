@@ -175,6 +175,7 @@ class _Launch:
             "started": self.started,
             "folder": str(self.folder),
             "port": self.port,
+            "gpu_mib": {uuid: round(mib, 1) for uuid, mib in self.memory_before.items()},
         }
 
     def describe(self) -> dict[str, Any]:

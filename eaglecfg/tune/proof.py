@@ -25,6 +25,7 @@ from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.orphans import LOG, end_orphans
 from eaglecfg.tune.placement import gpus_of
+from eaglecfg.tune.quarantine import kept_of
 from eaglecfg.tune.ranking import arm_of
 from eaglecfg.tune.results import Results
 from eaglecfg.tune.server_command import server_command
@@ -94,8 +95,10 @@ def prove(
     interrupts: Interrupts,
     tell: Callable[[str, Mapping[str, Any]], None],
     limits: Mapping[str, Limits],
+    leftovers: Callable[[str, Sequence[str]], None] = lambda name, left: None,
 ) -> None:
-    """Launch each arm once with NCCL's log on, and write to the ledger what that says.
+    """Launch each arm once with NCCL's log on, and write to the ledger what that says. ``leftovers`` hears
+    what a launch left behind.
 
     Raises KeyboardInterrupt once the server is stopped, as a measured launch does; the proof is then made
     when the study goes on. ``limits`` by arm.
@@ -114,6 +117,7 @@ def prove(
                 raise
             raise KeyboardInterrupt(interrupts.name) from None
         write(DONE, **_record(opened, one, folder, result, time.time() - begun))
+        leftovers(f"the proof launch of {one.arm.label}", result.cleanup.leftovers)
         interrupts.end_hold()
 
 
@@ -152,9 +156,7 @@ def _launch(
 ) -> LaunchResult:
     def progress(kind: str, data: Mapping[str, Any]) -> None:
         if kind == "started":
-            kept = {name: data[name] for name in ("pid", "identity", "marker", "started", "folder")}
-            stop = command.stop if command.stop == "group" else list(command.stop)
-            write(RUNNING, arm=one.arm.key, stop=stop, **kept)
+            write(RUNNING, arm=one.arm.key, **kept_of(command.stop, data))
         elif kind == "stopping":
             interrupts.begin_hold()
 

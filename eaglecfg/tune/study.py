@@ -25,16 +25,17 @@ from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.opened import STUDIES, Opened
-from eaglecfg.tune.orphans import end_orphans
 from eaglecfg.tune.placement import gpus_of
 from eaglecfg.tune.process import identity_of
-from eaglecfg.tune.proof import end_open_proofs, prove, wanted
+from eaglecfg.tune.proof import RUNNING, end_open_proofs, prove, wanted
+from eaglecfg.tune.quarantine import CLEARED, diagnosis, end_left, kept_of, open_quarantines
+from eaglecfg.tune.quarantine import KIND as QUARANTINE
 from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
 from eaglecfg.tune.server_command import server_command
 from eaglecfg.tune.tables import write_results
-from eaglecfg.tune.trial import LaunchRecord, LaunchResult, Limits, Prompt, ServerCommand
+from eaglecfg.tune.trial import Cleanup, LaunchResult, Limits, Prompt, ServerCommand
 
 Tell = Callable[[str, Mapping[str, Any]], None]
 """Hears what happens: ``note``, ``orphan``, ``rejected``, ``finalists``, ``launch``, ``progress``,
@@ -46,6 +47,12 @@ LEARNED_STARTUP = 1.5
 LEAST_STARTUP_S = 30.0
 """No start-up limit is learned below this: the first launch after a pause reads its weights from disk
 again."""
+
+
+STARTS = ("running", RUNNING)
+"""Events of the ledger that tell of a server's start."""
+
+KEPT = ("pid", "identity", "marker", "started", "folder", "port", "gpu_mib", "stop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,7 @@ class StudyRun:
         self.retry_failed, self.proof = retry_failed, proof
         self.reference = _Reference()
         self.unleased = False
+        self.stuck = ""
         self.leases = Leases(opened.name, Path(opened.environ.get(VARIABLE) or LEASES))
         self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
 
@@ -121,6 +129,7 @@ class StudyRun:
             self.tell("note", {"text": self.ledger.note})
         for arm in (*self.opened.design.baselines, *self.opened.design.arms):
             self._lease(server_command(self.opened, arm.deployment))
+        self._look_at_quarantine()
         self._end_orphans()
         self._recall_outputs()
         self._say_what_changed()
@@ -130,6 +139,8 @@ class StudyRun:
         chosen: tuple[str, ...] = ()
         while True:
             history = self.history
+            if self.stuck:
+                return self._finish(history, Finished(self.stuck, broken=True))
             if move := find_move(self.opened.design, history):
                 self._drift(move)
                 continue
@@ -168,7 +179,7 @@ class StudyRun:
             self.tell("note", {"text": "no time is left to show whether the NCCL settings acted"})
             return
         limits = {one.arm.key: startup_limits(given, one.arm.key, history) for one in arms}
-        prove(opened, arms, self._write, self.interrupts, self.tell, limits)
+        prove(opened, arms, self._write, self.interrupts, self.tell, limits, self._leftovers)
 
     # -- the ledger --------------------------------------------------------------------------------
 
@@ -251,20 +262,38 @@ class StudyRun:
         """End what a coordinator that was killed left running, and close its launches in the ledger."""
         end_open_proofs(self.ledger.events, self._write, self.tell)
         for started in self.history.started:
-            proven, note = True, "the coordinator ended before the server was started"
+            cleanup = Cleanup(True, 0.0, note="the coordinator ended before the server was started")
             if "marker" in started.data:
-                stop = started.data.get("stop", "group")
-                record = LaunchRecord(
-                    started.data["pid"],
-                    started.data["identity"],
-                    started.data["marker"],
-                    started.data["folder"],
-                    stop if stop == "group" else tuple(stop),
-                )
-                cleanup = end_orphans([record])[record.marker]
-                proven, note = cleanup.proven, cleanup.note or "nothing of it was running any more"
-            self._write("orphan", n=started.n, proven=proven, note=note)
+                cleanup = end_left(started.data)
+            note = cleanup.note or "nothing of it was running any more"
+            self._write("orphan", n=started.n, proven=cleanup.proven, note=note)
+            self._quarantine(f"launch {started.n}", started.data, cleanup.leftovers)
             self.tell("orphan", {"n": started.n, "label": started.data["arm"]["label"], "note": note})
+
+    def _quarantine(self, name: str, launch: Mapping[str, Any], left: Sequence[str]) -> None:
+        """Nothing more is launched where something is left; ``launch`` is the ledger's record of its
+        start."""
+        if left:
+            kept = {key: launch[key] for key in KEPT if key in launch}
+            self._write(QUARANTINE, name=name, left=list(left), launch=kept)
+            self.stuck = diagnosis(name, left)
+
+    def _leftovers(self, name: str, left: Sequence[str]) -> None:
+        """The same for the launch whose start was written last."""
+        started = next((event for event in reversed(self.ledger.events) if event.kind in STARTS), None)
+        if started is not None:
+            self._quarantine(name, started.data, left)
+
+    def _look_at_quarantine(self) -> None:
+        """What was left behind earlier may have been ended since."""
+        for event in open_quarantines(self.ledger.events):
+            name, launch = event.data["name"], event.data["launch"]
+            left = end_left(launch, event.data["left"]).leftovers
+            if left:
+                self.stuck = diagnosis(name, left)
+                continue
+            self._write(CLEARED, name=name, marker=launch["marker"])
+            self.tell("note", {"text": f"what {name} had left behind is gone: the study goes on"})
 
     def _recall_outputs(self) -> None:
         phases = {}
@@ -313,8 +342,10 @@ class StudyRun:
             with self.interrupts.hold():
                 name = self.interrupts.name
                 self.ledger.append("interrupted", time.time(), n=number, signal=name, cleanup=clean)
+            self._leftovers(f"launch {number}", clean.get("leftovers", ()))
             raise KeyboardInterrupt(name) from None
         self._end(step, number, result)
+        self._leftovers(f"launch {number}", result.cleanup.leftovers)
         self.interrupts.end_hold()
 
     def _run(
@@ -328,9 +359,7 @@ class StudyRun:
     ) -> LaunchResult:
         def progress(kind: str, data: Mapping[str, Any]) -> None:
             if kind == "started":
-                kept = {name: data[name] for name in ("pid", "identity", "marker", "started", "folder")}
-                stop = command.stop if command.stop == "group" else list(command.stop)
-                self._write("running", n=number, stop=stop, **kept)
+                self._write("running", n=number, **kept_of(command.stop, data))
             elif kind == "stopping":
                 # From here to the ledger nothing is interrupted: what is measured is kept, what runs ends.
                 self.interrupts.begin_hold()
