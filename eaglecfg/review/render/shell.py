@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Callable
 
+from eaglecfg.review.render.container import workdir
 from eaglecfg.review.render.header import header
 from eaglecfg.review.render.launch import Launch, Word
 
@@ -18,7 +19,10 @@ _SPECIAL = re.compile(
 
 def render(launch: Launch) -> str:
     """The script. Raises nothing that the launch did not."""
-    lines = ["#!/bin/sh", *header(launch), "set -eu"]
+    lines = ["#!/bin/sh", *header(launch)]
+    if workdir(launch) is not None:
+        lines.append("# Relative paths count from the folder of eaglecfg.yaml: run it there.")
+    lines.append("set -eu")
     lines += [f': "{needed(name)}"' for name in launch.handed if not _exported(launch, name)]
     through_env = []
     for variable in launch.variables:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Written by eaglecfg render: change eaglecfg.yaml and render again rather than editing this.
 # deployment: "full", engine: sglang "0.5.14"
+# Relative paths count from the folder of eaglecfg.yaml: run it there.
 set -eu
 : "${SGLANG_API_KEY:?is not set, and eaglecfg never writes its value}"
 export HF_TOKEN="${HF_TOKEN:?is not set, and eaglecfg never writes its value}"
