@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,12 +25,15 @@ from eaglecfg.tune.plan import near, plan_lines, time_plan
 from eaglecfg.tune.ready import by_hand, check_budget, check_patches, check_prefix, nothing_left
 from eaglecfg.tune.results import Results, make_results
 
+if TYPE_CHECKING:
+    from eaglecfg.tune.study import Outcome
+
 NOTHING_MEASURED = 1
 LOG = "progress.log"
 """What a study said while it ran, beside its ledger: the terminal may be gone by morning."""
 INDENT = 14
-VIEWS = ("status", "report", "export")
-"""Words that look at a study instead of running it; a study file of such a name is ``./status``."""
+VIEWS = ("check", "status", "report", "export")
+"""Words that do something else with a study than running it; a study file of such a name is ``./status``."""
 
 
 class Tune(click.Command):
@@ -40,7 +43,7 @@ class Tune(click.Command):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         if args and args[0] in VIEWS:
-            from eaglecfg.cli.tune_views import VIEWS as commands
+            from eaglecfg.cli.tune_views import COMMANDS as commands
 
             return commands[args[0]].make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
@@ -113,6 +116,7 @@ def command(
     A higher launch.startup_s launches those again that took too long. Other prefix, flags or environment of
     the launch, prompts or engine make other conditions: everything is measured anew, the record stays.
 
+    Before that, "eaglecfg tune check STUDY" tells which gain this machine can show with how many launches.
     From any other shell, "eaglecfg tune status STUDY" tells how far it is, "tune report STUDY" what it has
     come to, and "tune export STUDY --sqlite FILE" writes a file for optuna-dashboard.
     """
@@ -135,7 +139,7 @@ def command(
         refuse_config(opened)
     if apply_winner:
         check_patches(opened)
-    _require_extra()
+    require_extra()
     history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
     warning = check_budget(opened, history, time.time())
     _print_plan(opened, history.retried() if retry_failed else history)
@@ -179,7 +183,7 @@ def _run_after(command: Sequence[str], opened: Opened, ended: str) -> None:
         click.echo(f"--then: {command[0]} ended with exit code {code}", err=True)
 
 
-def _require_extra() -> None:
+def require_extra() -> None:
     """Say what is missing before anything is launched."""
     import importlib.util
 
@@ -217,7 +221,9 @@ def _list_arms(opened: Opened, history: History) -> None:
         click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
 
 
-def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool, proof: bool) -> int:
+def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = True, check: int = 0) -> Outcome:
+    """Run the study, or a machine check of ``check`` launches, until its end; what happens is shown and kept
+    in its log. Raises KeyboardInterrupt once all is stopped."""
     from eaglecfg.cli.tune_progress import Kept, Lines, Live, Progress
     from eaglecfg.tune.interrupts import Interrupts
     from eaglecfg.tune.study import StudyRun
@@ -238,13 +244,18 @@ def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_fail
         click.echo()
         screen = Kept(Live() if sys.stdout.isatty() else Lines(), opened.folder / LOG)
         with Interrupts(heard) as interrupts, screen:
-            progress = Progress(opened, screen, history)
-            study = StudyRun(opened, ledger, interrupts, progress, retry_failed=retry_failed, proof=proof)
+            progress = Progress(opened, screen, history, check)
+            options: dict[str, Any] = {"retry_failed": retry_failed, "proof": proof, "check": check}
+            study = StudyRun(opened, ledger, interrupts, progress, **options)
             try:
-                outcome = study.run()
+                return study.run()
             except OSError as error:
                 raise _full(opened, error) from error
-        results = make_results(opened.design, outcome.history, outcome.finished)
+
+
+def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool, proof: bool) -> int:
+    outcome = run_session(opened, retry_failed=retry_failed, proof=proof)
+    results = make_results(opened.design, outcome.history, outcome.finished)
     _report(opened, results)
     if outcome.broken:
         click.echo(f"the study gave up: {outcome.finished}", err=True)

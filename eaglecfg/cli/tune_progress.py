@@ -17,12 +17,18 @@ import click
 
 from eaglecfg.tune.conclusion import percent
 from eaglecfg.tune.history import ROUND, History, Launch
+from eaglecfg.tune.machine_check import good_checks
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.plan import duration, make_plan
 from eaglecfg.tune.ranking import best_so_far
 from eaglecfg.tune.schedule import Wanted
 
-PHASES = {"search": "search", "anchor": "baseline again", "replicate": "leader again"}
+PHASES = {
+    "search": "search",
+    "anchor": "baseline again",
+    "replicate": "leader again",
+    "check": "machine check",
+}
 
 
 class Screen(Protocol):
@@ -133,8 +139,11 @@ def best_words(label: str, ratio: float) -> str:
 class Progress:
     """Turns the events of a study into words."""
 
-    def __init__(self, opened: Opened, screen: Screen, history: Callable[[], History]) -> None:
-        self.opened, self.screen, self.history = opened, screen, history
+    def __init__(
+        self, opened: Opened, screen: Screen, history: Callable[[], History], check: int = 0
+    ) -> None:
+        """``check``: launches of the machine check that is run instead of the study."""
+        self.opened, self.screen, self.history, self.check = opened, screen, history, check
         self.now = ""
         self.waiting = False
         self.begun = time.monotonic()
@@ -157,6 +166,7 @@ class Progress:
             self._ended(data["step"], data["launch"])
 
     def _launch(self, step: Wanted, number: int) -> None:
+        number = self._done() + 1 if self.check else number
         self.now = f"launch {number} of {self._total()}: {step.arm.label}"
         self.begun = time.monotonic()
         self.waiting = False
@@ -164,7 +174,16 @@ class Progress:
 
     def _total(self) -> int:
         history = self.history()
-        return len(history.launches) + make_plan(self.opened, history).launches
+        return self.check or len(history.launches) + make_plan(self.opened, history).launches
+
+    def _done(self) -> int:
+        history = self.history()
+        return len(good_checks(history)) if self.check else len(history.launches)
+
+    def _left(self) -> str:
+        plan = make_plan(self.opened, self.history())
+        seconds = max(self.check - self._done(), 0) * plan.launch_s if self.check else plan.seconds
+        return f"{duration(seconds)} left"
 
     def _phase(self, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "waiting":
@@ -193,16 +212,15 @@ class Progress:
         self._show(text)
 
     def _show(self, what: str) -> None:
-        left = make_plan(self.opened, self.history()).seconds
-        self.screen.status(f"{self.now}: {what}{self._best()}, {duration(left)} left")
+        self.screen.status(f"{self.now}: {what}{self._best()}, {self._left()}")
 
     def _best(self) -> str:
-        found = best_so_far(self.opened.design, self.history())
+        found = None if self.check else best_so_far(self.opened.design, self.history())
         return f"; {best_words(*found)}" if found is not None else ""
 
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]
-        head = f"[{len(self.history().launches):>3}/{self._total()}] {step.arm.label:<16} {where:<8}"
+        head = f"[{self._done():>3}/{self._total()}] {step.arm.label:<16} {where:<8}"
         if not launch.ok:
             self.screen.say(f"{head} failed ({launch.failure}): {launch.message}")
             for text in launch.lines[-3:]:
@@ -218,5 +236,4 @@ class Progress:
         words += [f"warm-up never settled at {level}" for level in launch.unsettled]
         words += [f"over the limit: {limit}" for limit in launch.limits]
         words.append(f"{launch.seconds:.1f} s")
-        left = make_plan(self.opened, self.history()).seconds
-        self.screen.say(f"{head} {', '.join(words)}{self._best()}; {duration(left)} left")
+        self.screen.say(f"{head} {', '.join(words)}{self._best()}; {self._left()}")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.tune_check import check, show_check
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import LEDGER, Event, read_ledger
@@ -111,6 +112,7 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
         click.echo(markdown(f"Study {opened.name}", results))
     else:
         show_results(results)
+        show_check(opened, history)
     return 0 if any(item.ok for item in history.launches) else NOT_RUNNING
 
 
@@ -137,4 +139,4 @@ def export(study: str, out: Path | None, launch_prefix: str | None, sqlite: Path
     return 0
 
 
-VIEWS = {"status": status, "report": report, "export": export}
+COMMANDS = {"check": check, "status": status, "report": report, "export": export}

@@ -66,5 +66,5 @@ class Deadline:
 
 def launch_seconds(history: History, assumed_s: float) -> float:
     """Seconds that a launch takes: the mean of those seen, else what is assumed."""
-    seen = [item.seconds for item in history.launches if item.ok]
+    seen = [item.seconds for item in history.timed]
     return sum(seen) / len(seen) if seen else assumed_s

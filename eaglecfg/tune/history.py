@@ -27,6 +27,8 @@ ROUND = "round"
 SEARCH = "search"
 ANCHOR = "anchor"
 REPLICATE = "replicate"
+CHECK = "check"
+"""The machine check: it tells the spread of launches, and is no part of the study's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Launch:
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
     the same prompts differed within the launch, as a share. ``doubtful``: killed, perhaps from outside.
     ``timings`` are the seconds of its parts (startup, warmup, measure, stop).
+    ``blocks`` are logs of output tokens per second of its blocks, by concurrency.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
 
@@ -70,6 +73,7 @@ class Launch:
     timings: Mapping[str, float] = field(default_factory=dict)
     segment: int = 0
     drifted: bool = False
+    blocks: Mapping[int, Sequence[float]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -107,7 +111,8 @@ class History:
     ``told`` lists what the sampler has been told, in order: launches by number, rejected arms by key.
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
     other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
-    records of launches with NCCL's log on, by arm; they measure nothing.
+    records of launches with NCCL's log on, by arm; they measure nothing. ``checks`` are the launches of the
+    machine check, which stand in none of the other fields.
     """
 
     launches: tuple[Launch, ...]
@@ -118,6 +123,7 @@ class History:
     aside: int
     moves: Mapping[int, float] = field(default_factory=dict)
     proofs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    checks: tuple[Launch, ...] = ()
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
@@ -155,6 +161,11 @@ class History:
         arms = tuple(self.condemned())
         return replace(self, launches=tuple(_forgiven(item, arms) for item in self.launches))
 
+    @property
+    def timed(self) -> list[Launch]:
+        """Good launches of any purpose: what their times tell holds for the next one."""
+        return [item for item in (*self.checks, *self.launches) if item.ok]
+
     def without(self, numbers: Collection[int]) -> History:
         """The history less these launches."""
         return replace(self, launches=tuple(item for item in self.launches if item.n not in numbers))
@@ -184,6 +195,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
     last, aside = 0, 0
     moves: dict[int, float] = {}
     proofs: dict[str, Mapping[str, Any]] = {}
+    checks: list[Launch] = []
     for event in events:
         data = event.data
         if event.kind == "launch":
@@ -199,6 +211,9 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             if asked["conditions"] != conditions:
                 aside += 1
                 continue
+            if asked["phase"] == CHECK:
+                checks.append(_launch(asked, data))
+                continue
             launch = replace(_launch(asked, data), segment=len(moves))
             if data.get("ran_arm"):
                 arms.setdefault(launch.ran, data["ran_arm"])
@@ -206,6 +221,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             told.append(launch.n)
         elif event.kind == "retry" and data["conditions"] == conditions:
             launches = [_forgiven(item, data["arms"]) for item in launches]
+            checks = [_forgiven(item, data["arms"]) for item in checks]
         elif event.kind == "drift" and data["conditions"] == conditions:
             moves[len(moves) + 1] = data["change"] + moves.get(len(moves), 0.0)
             launches = [_moved(item, data, len(moves)) for item in launches]
@@ -214,7 +230,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
         elif event.kind == "proof" and data["conditions"] == conditions:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    return History(tuple(launches), tuple(told), arms, started, last, aside, moves, proofs)
+    return History(tuple(launches), tuple(told), arms, started, last, aside, moves, proofs, tuple(checks))
 
 
 def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
@@ -258,4 +274,5 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         wander=data.get("wander"),
         doubtful=data.get("doubtful", False),
         timings=data.get("timings", {}),
+        blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
     )

@@ -99,6 +99,16 @@ def scores_of(blocks: Sequence[Block]) -> dict[str, float]:
     return out
 
 
+def block_scores(blocks: Sequence[Block]) -> dict[str, list[float]]:
+    """Log of output tokens per second of each block in its order, by concurrency."""
+    out: dict[str, list[float]] = {}
+    for block in blocks:
+        if block.output_tokens > 0 and block.seconds > 0:
+            speed = math.log(block.output_tokens / block.seconds)
+            out.setdefault(str(block.concurrency), []).append(round(speed, 6))
+    return out
+
+
 def counters_of(blocks: Sequence[Block]) -> dict[str, list[float]]:
     """By concurrency [tokens accepted, verify steps, sum of step milliseconds, weight of that sum].
 
@@ -154,6 +164,7 @@ def ended(
         "doubtful": result.doubtful,
         "scores": scores_of(result.blocks) if not failure else {},
         "counters": counters_of(result.blocks) if not failure else {},
+        "blocks": block_scores(result.blocks) if not failure else {},
         "startup_s": result.startup_s,
         "timings": dict(result.timings),
         "seconds": round(result.timings.get("total", 0.0), 3),

@@ -48,7 +48,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     """The plan for what is left of a study."""
     design = opened.design
     launch_s = launch_seconds(history, opened.assumed_launch_s)
-    seen = any(item.ok for item in history.launches)
+    seen = bool(history.timed)
     slow = not seen and not ships_with_eaglecfg(opened.prefix)
     done = len(history.settled())
     launches = max(design.total - done, 0)

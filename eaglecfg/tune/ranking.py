@@ -38,7 +38,10 @@ def scores(history: History, *phases: str) -> dict[str, list[float]]:
 
 def spread_of(history: History) -> tuple[float, bool]:
     """Standard deviation of one launch, and whether it was seen in this study rather than assumed."""
-    seen = launch_spread(scores(history))
+    again = scores(history)
+    if history.checks:  # a group of their own: they may lie days before
+        again["check"] = [item.score for item in history.checks if item.ok]
+    seen = launch_spread(again)
     if seen is None or seen[1] < 2:
         return ASSUMED_SPREAD, False
     return seen[0], True

@@ -75,7 +75,7 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
     trouble = _trouble(design, history, since)
     if trouble:
         return Finished(trouble, broken=True)
-    if last is not None and _repeat(history, last):
+    if last is not None and repeats(history, last):
         arm = arm_of(design, history, last.arm)
         if arm is not None:
             return Wanted(arm, last.phase, last.round, again=last.failure)
@@ -88,7 +88,7 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
     return _round(design, history, finalists(design, history))
 
 
-def _repeat(history: History, last: Launch) -> bool:
+def repeats(history: History, last: Launch) -> bool:
     """Whether the last launch is to be launched again as it was."""
     if last.forgiven:
         return False
@@ -99,6 +99,19 @@ def _repeat(history: History, last: Launch) -> bool:
 
 def _trouble(design: Design, history: History, since: int) -> str:
     """A reason to stop the whole study, or nothing."""
+    if trouble := same_failures(history, since):
+        return trouble
+    condemned = history.condemned()
+    if all(arm.key in condemned for arm in design.baselines):
+        return (
+            f"no baseline can be launched: {condemned[design.baselines[0].key].message}; once the cause is "
+            f"mended, --retry-failed launches them again"
+        )
+    return ""
+
+
+def same_failures(history: History, since: int) -> str:
+    """Why failures in a row, after the launch ``since``, are a reason to stop, or nothing."""
     recent = (item for item in reversed(history.launches) if item.n > since)
     tail = list(itertools.takewhile(lambda item: not item.ok, recent))
     retried = tail[: MOST_RETRIES + 1]
@@ -107,12 +120,6 @@ def _trouble(design: Design, history: History, since: int) -> str:
     same = tail[:MOST_SAME_FAILURES]
     if len(same) == MOST_SAME_FAILURES and len({item.failure for item in same}) == 1:
         return f"{len(same)} launches in a row failed the same way ({same[0].failure}): {same[0].message}"
-    condemned = history.condemned()
-    if all(arm.key in condemned for arm in design.baselines):
-        return (
-            f"no baseline can be launched: {condemned[design.baselines[0].key].message}; once the cause is "
-            f"mended, --retry-failed launches them again"
-        )
     return ""
 
 

@@ -16,9 +16,14 @@ from eaglecfg.tune.plan import make_plan
 from eaglecfg.tune.process import identity_of
 from eaglecfg.tune.ranking import best_so_far
 
-State = Literal["never started", "running", "finished", "gave up", "interrupted", "killed", "elsewhere"]
-"""``killed``: the coordinator is gone and wrote no end. ``elsewhere``: it began on another host, from where
-alone it can be seen whether it still runs."""
+State = Literal[
+    "never started", "running", "finished", "checked", "gave up", "interrupted", "killed", "elsewhere"
+]
+"""``checked``: a machine check was run last, and is done. ``killed``: the coordinator is gone and wrote no
+end. ``elsewhere``: it began on another host, from where alone it can be seen whether it still runs."""
+
+ENDS = ("finished", "checked", "interrupted")
+"""Events of the ledger that end a session."""
 
 READY = "server_info.json"
 """The file in a launch's folder from which on its server answers."""
@@ -85,9 +90,10 @@ def _state(events: Sequence[Event], session: Event | None) -> tuple[State, str]:
     if session is None:
         return "never started", ""
     after = [event for event in events if event.seq > session.seq]
-    end = next((event for event in reversed(after) if event.kind in ("finished", "interrupted")), None)
-    if end is not None and end.kind == "finished":
-        return ("gave up" if end.data.get("broken") else "finished"), str(end.data["why"])
+    end = next((event for event in reversed(after) if event.kind in ENDS), None)
+    if end is not None and end.kind != "interrupted":
+        good: State = "finished" if end.kind == "finished" else "checked"
+        return ("gave up" if end.data.get("broken") else good), str(end.data["why"])
     if end is not None:
         return "interrupted", str(end.data["signal"])
     if session.data["host"] != platform.node():

@@ -9,7 +9,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
 from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
+from eaglecfg.tune.machine_check import finite, make_check, next_check
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.placement import gpus_of
 from eaglecfg.tune.process import identity_of
@@ -32,7 +33,7 @@ from eaglecfg.tune.quarantine import CLEARED, diagnosis, end_left, kept_of, open
 from eaglecfg.tune.quarantine import KIND as QUARANTINE
 from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
-from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
+from eaglecfg.tune.schedule import Finished, Rejected, Step, Wanted, next_step
 from eaglecfg.tune.server_command import server_command
 from eaglecfg.tune.tables import write_results
 from eaglecfg.tune.trial import Cleanup, LaunchResult, Limits, Prompt, ServerCommand
@@ -95,11 +96,13 @@ class StudyRun:
         *,
         retry_failed: bool = False,
         proof: bool = True,
+        check: int = 0,
     ) -> None:
-        """``retry_failed``: settings that failed get their launches again, and the ledger says so.
-        ``proof``: launch what changes NCCL's settings once more at the end, with NCCL's log on."""
+        """``check``: not the study is run, but a machine check of so many launches. ``retry_failed``:
+        settings that failed get their launches again, and the ledger says so. ``proof``: launch what changes
+        NCCL's settings once more at the end, with NCCL's log on."""
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
-        self.retry_failed, self.proof = retry_failed, proof
+        self.retry_failed, self.proof, self.check = retry_failed, proof, check
         self.reference = _Reference()
         self.unleased = False
         self.stuck = ""
@@ -141,6 +144,12 @@ class StudyRun:
             history = self.history
             if self.stuck:
                 return self._finish(history, Finished(self.stuck, broken=True))
+            if self.check:
+                step = next_check(self.opened.design, history, self.check, since)
+                if not isinstance(step, Wanted):
+                    return self._checked(history, step)
+                self._launch(step, history)
+                continue
             if move := find_move(self.opened.design, history):
                 self._drift(move)
                 continue
@@ -167,6 +176,14 @@ class StudyRun:
             history = self.history
         self._write("finished", why=end.why, broken=end.broken)
         self._save(history, end.why)
+        return Outcome(history, end.why, end.broken)
+
+    def _checked(self, history: History, end: Step) -> Outcome:
+        """The end of a machine check, with what it found."""
+        assert isinstance(end, Finished)
+        found = make_check(self.opened.design, history)
+        kept = finite(asdict(found)) if found is not None else None
+        self._write("checked", why=end.why, broken=end.broken, found=kept)
         return Outcome(history, end.why, end.broken)
 
     def _prove(self, history: History) -> None:
@@ -209,6 +226,7 @@ class StudyRun:
             "host": platform.node(),
             "pid": os.getpid(),
             "identity": identity_of(os.getpid()),
+            "check": self.check,
         }
 
     def _say_what_changed(self) -> None:
@@ -224,7 +242,8 @@ class StudyRun:
         """Failures whose cause may be gone: all where the user says so, those of a start-up limit that is
         higher now. What else of the launch may have changed makes other conditions, under which nothing has
         failed yet."""
-        failed = self.history.condemned()
+        history = self.history
+        failed = (replace(history, launches=history.checks) if self.check else history).condemned()
         why = "--retry-failed"
         if not self.retry_failed:
             sessions = self.ledger.of_kind("session")
@@ -233,7 +252,7 @@ class StudyRun:
             failed = {key: item for key, item in failed.items() if item.failure == "startup" and before < now}
             why = f"launch.startup_s was {before:g} s, is {now:g} s"
         if failed:
-            labels = [str(self.history.arms[key]["label"]) for key in failed]
+            labels = [str(history.arms[key]["label"]) for key in failed]
             self._write("retry", arms=list(failed), why=why, conditions=self.opened.conditions)
             self.tell("note", {"text": f"failed before, launched again: {'; '.join(labels)} ({why})"})
 
@@ -390,8 +409,10 @@ class StudyRun:
         if outputs:
             self.reference.learn(in_round, outputs, data["agreement"])
         history = self.history
-        self._save(history, "")
-        self.tell("ended", {"step": step, "n": number, "launch": history.launches[-1]})
+        if not self.check:
+            self._save(history, "")
+        launch = (history.checks if self.check else history.launches)[-1]
+        self.tell("ended", {"step": step, "n": number, "launch": launch})
 
     def _save(self, history: History, finished: str) -> None:
         results = make_results(self.opened.design, history, finished)
@@ -404,9 +425,9 @@ def startup_limits(given: float, arm: str, history: History) -> Limits:
     Once two launches were seen, the limit is learned from them. An arm that exceeded it before gets the whole
     of the study's, or more where others took long: the limit may have been at fault.
     """
-    seen = [item.ready_s for item in history.launches if item.ok]
+    seen = [item.ready_s for item in history.timed]
     learned = LEARNED_STARTUP * max(seen, default=0.0)
-    if any(item.arm == arm and item.failure == "startup" for item in history.launches):
+    if any(item.arm == arm and item.failure == "startup" for item in (*history.checks, *history.launches)):
         return Limits(max(given, learned))
     return Limits(given if len(seen) < 2 else min(given, max(learned, LEAST_STARTUP_S)))
 
