@@ -121,7 +121,6 @@ def command(
     come to, and "tune export STUDY --sqlite FILE" writes a file for optuna-dashboard.
     """
     prefix, after = split_words(launch_prefix, "--launch-prefix"), split_words(then, "--then")
-    given = {"launches": launches, "hours": hours, "until": until}
     if not launch_anyway:
         refuse_study(study)
     opened = open_study(
@@ -131,7 +130,7 @@ def command(
         launch_anyway=launch_anyway,
         keep_inert=keep_inert,
         prefix=prefix,
-        budget={name: value for name, value in given.items() if value is not None},
+        budget=_given(launches=launches, hours=hours, until=until),
         environ=os.environ,
     )
     check_prefix(opened, prefix)
@@ -142,9 +141,7 @@ def command(
     require_extra()
     history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
     warning = check_budget(opened, history, time.time())
-    _print_plan(opened, history.retried() if retry_failed else history)
-    if warning:
-        click.echo(f"warning: {warning}", err=True)
+    _print_plan(opened, history.retried() if retry_failed else history, warning)
     if dry_run:
         _list_arms(opened, history)
     refused = nothing_left(opened.design)
@@ -192,10 +189,17 @@ def require_extra() -> None:
         raise UsageError(f"tune needs {', '.join(missing)}: pip install 'eaglecfg[tune]'")
 
 
-def _print_plan(opened: Opened, history: History) -> None:
+def _given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _print_plan(opened: Opened, history: History, warning: str) -> None:
     for heading, text in plan_lines(opened, history):
         for index, piece in enumerate(_wrapped(text)):
             click.echo(f"{heading if index == 0 else '':<{INDENT}}{piece}")
+    if warning:
+        click.echo(f"warning: {warning}", err=True)
 
 
 def _wrapped(text: str) -> list[str]:
