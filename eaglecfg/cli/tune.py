@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.cli.output import traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import UsageError
@@ -80,7 +81,7 @@ class Tune(click.Command):
 )
 @click.option("--launches", type=click.IntRange(min=1), help="Budget in launches, instead of the study's.")
 @click.option(
-    "--hours", type=click.FloatRange(min=0, min_open=True), help="Budget in hours, instead of the study's."
+    "--hours", type=FiniteRange(min=0, min_open=True), help="Budget in hours, instead of the study's."
 )
 @click.option(
     "--until", metavar="HH:MM", help="End by this time of day, instead of the study's budget.until."
