@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from eaglecfg import __version__
+from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.cli.output import (
     color_option,
     columns,
@@ -54,7 +55,7 @@ INCOMPLETE = 3
 @click.option("--strict", is_flag=True, help="Exit 3 if anything could not be seen.")
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0.1, 600),
+    type=FiniteRange(0.1, 600),
     default=PYTHON_LIMIT_S,
     show_default=True,
     metavar="SECONDS",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.errors import UsageError
 from eaglecfg.source.document import Document
 
@@ -42,7 +43,7 @@ def live_options(function: F) -> F:
     )
     @click.option(
         "--live-seconds",
-        type=click.FloatRange(0.1, 3600),
+        type=FiniteRange(0.1, 3600),
         metavar="S",
         help="Time for all of it; default 120.",
     )
