@@ -16,8 +16,8 @@ LEVELS: Mapping[Severity, str] = {
 }
 _CODE_HOST_SEVERITY = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "recommendation"}
 
-RULES_PAGE = ""
-"""Address of docs/rules.md where it is published; code hosts link it from each rule."""
+RULES_FOLDER = ""
+"""Address of docs/rules where it is published; code hosts link each rule's section there."""
 
 LONGEST = 1_024
 """Characters of a description that GitHub takes."""
@@ -34,7 +34,8 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
     markdown = (
         f"{docs.what}\n\n**Why.** {docs.why}\n\n**Fix.** {docs.fix}\n\nOffline: `eaglecfg explain {rule.id}`"
     )
-    address = {"helpUri": f"{RULES_PAGE}#{rule.id.lower()}-{rule.slug}"} if RULES_PAGE else {}
+    section = f"{family_of(rule)}.md#{rule.id.lower()}-{rule.slug}"
+    address = {"helpUri": f"{RULES_FOLDER}/{section}"} if RULES_FOLDER else {}
     return {
         "id": rule.id,
         "name": "".join(part.capitalize() for part in rule.slug.split("-")),

@@ -194,6 +194,6 @@ def test_paths_count_from_the_work_tree(tmp_path: Path) -> None:
 def test_rules_link_to_their_page_where_it_has_an_address(
     roots: Roots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eaglecfg.report.sarif_rules.RULES_PAGE", "https://example.org/docs/rules.md")
+    monkeypatch.setattr("eaglecfg.report.sarif_rules.RULES_FOLDER", "https://example.org/docs/rules")
     (first, *_) = sarif(hostile(), roots)["tool"]["driver"]["rules"]
-    assert first["helpUri"] == "https://example.org/docs/rules.md#ec201-trained-boundaries"
+    assert first["helpUri"] == "https://example.org/docs/rules/capture.md#ec201-trained-boundaries"
