@@ -16,6 +16,7 @@ from eaglecfg.cli.output import (
     columns,
     json_errors,
     read_files,
+    refuse_empty,
     traceback_option,
     write,
 )
@@ -79,6 +80,7 @@ def command(
     block of this machine, and what is wrong. Exit codes: 0 nothing wrong, 1 findings, 2 usage, 3 with
     --strict: something was not seen.
     """
+    refuse_empty("--python", python)
     loaded, chosen = _deployments(config, deployment)
     machine = survey(
         open_nvml(),

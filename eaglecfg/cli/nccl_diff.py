@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from eaglecfg.cli.output import json_errors, traceback_option
+from eaglecfg.cli.output import json_errors, refuse_empty, traceback_option
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.library import compare_stream, library_of, opened_library
 from eaglecfg.nccl.version import release
@@ -39,6 +39,7 @@ def command(library: Path | None, python: str | None, version: str, form: str) -
     LIBRARY is a libnccl.so.2, a wheel of nvidia-nccl, or a folder with the library below it. It is read as
     bytes and never loaded; no GPU is needed. Exit code 1: they differ.
     """
+    refuse_empty("--python", python)
     if (library is None) == (python is None):
         raise UsageError(
             "name one library: a path to libnccl.so.2, or --python with the interpreter that has torch"

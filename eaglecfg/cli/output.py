@@ -109,6 +109,12 @@ def split_names(given: Sequence[str], option: str) -> list[str]:
     return names
 
 
+def refuse_empty(option: str, given: str | None) -> None:
+    """Raise UsageError where an option that names a program was given, and names none: ``--python "$PY"``."""
+    if given is not None and not given.strip():
+        raise UsageError(f"{option} takes the name of a program, got an empty one")
+
+
 def _colours(color: str) -> bool:
     if color != "auto":
         return color == "always"

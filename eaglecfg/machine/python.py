@@ -67,7 +67,8 @@ class ServingPython:
 def ask_python(python: str, environ: Mapping[str, str], limit_s: float) -> ServingPython:
     """Ask ``python`` in a process of its own, which is ended after ``limit_s`` seconds.
 
-    Raises UsageError where it cannot be started.
+    Raises UsageError where it cannot be started, or shows in no way that it is a Python: what was asked is
+    not seen then, and nothing can be said about what it would load. One that fails later has ``trouble``.
     """
     script = Path(__file__).with_name("python_child.py").read_text(encoding="utf-8")
     # Files, not pipes: a Python that prints without end fills no memory of ours, and blocks nobody.
@@ -86,15 +87,28 @@ def ask_python(python: str, environ: Mapping[str, str], limit_s: float) -> Servi
             raise UsageError(
                 f"--python {python} cannot be started ({reason}); name the Python that runs the server"
             ) from error
-        trouble = ""
+        trouble, late = "", False
         try:
             code = child.wait(limit_s)
             trouble = _ended(code, noise) if code else ""
         except subprocess.TimeoutExpired:
-            trouble = f"no whole answer within {limit_s:g} s"
+            trouble, late = f"no whole answer within {limit_s:g} s", True
         finally:
             _end(child)
-        return _gathered(python, _stages(answer), trouble)
+        stages = _stages(answer)
+    if not stages.get("python", {}).get("version"):
+        longer = ", or wait longer with --time-limit" if late else ""
+        raise UsageError(
+            f"--python {python} does not answer as a Python would ({trouble or 'it printed no answer'}); "
+            f"name the Python that runs the server{longer}"
+        )
+    try:
+        return _gathered(python, stages, trouble)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise UsageError(
+            f"--python {python} answers with something else than was asked; "
+            f"name the Python that runs the server"
+        ) from None
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
@@ -116,9 +130,9 @@ def _stages(answer: IO[bytes]) -> dict[str, Any]:
     answer.seek(0)
     stages: dict[str, Any] = {}
     for line in answer.read(MOST_ANSWER).splitlines():
-        with suppress(ValueError, TypeError, KeyError):  # a site hook may print as well
+        with suppress(ValueError, TypeError, KeyError, RecursionError):  # a site hook may print as well
             stage = json.loads(line)
-            stages[stage["stage"]] = stage
+            stages[str(stage["stage"])] = stage
     return stages
 
 
@@ -126,14 +140,12 @@ def _gathered(python: str, stages: Mapping[str, Any], trouble: str) -> ServingPy
     found, known = stages.get("packages", {}), stages.get("packages", {}).get("packages", {})
     torch, engine = found.get("torch", {}), found.get("engine", {})
     nccl = stages.get("nccl", {})
-    first = stages.get("python", {})
-    if not first and not trouble:
-        trouble = "it printed no answer"
+    first = stages["python"]
     loaded = _library(nccl.get("torch"))
     passed = tuple(each for each in map(_library, nccl.get("others", ())) if each is not None)
     return ServingPython(
-        executable=first.get("executable") or python,
-        version=first.get("version", ""),
+        executable=str(first.get("executable") or python),
+        version=str(first["version"]),
         torch=torch.get("version") or known.get("torch", {}).get("version", ""),
         torch_folder=torch.get("folder", ""),
         torch_cuda=torch.get("cuda", ""),

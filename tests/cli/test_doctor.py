@@ -119,7 +119,8 @@ def test_strict_gives_three_where_something_was_not_seen(
     run_line: RunLine, quiet: None, tmp_path: Path
 ) -> None:
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nexit 0\n")
+    first = json.dumps({"stage": "python", "executable": str(python), "version": "3.12.3"})
+    python.write_text(f"#!/bin/sh\necho '{first}'\nexit 3\n")
     python.chmod(0o755)
     for strict, expected in ((["--strict"], 3), ([], 0)):
         code, out, _ = run_line("doctor", "--format", "json", "--python", str(python), *strict)
@@ -159,6 +160,10 @@ def test_bytes_that_are_no_text_are_shown_escaped(form: str, tmp_path: Path) -> 
     ("arguments", "says"),
     [
         (["--python", "/nowhere/python"], "--python /nowhere/python cannot be started (No such file"),
+        (["--python", "/bin/false"], "--python /bin/false does not answer as a Python would (it ended with"),
+        (["--python", "/bin/cat"], "--python /bin/cat does not answer as a Python would"),
+        (["--python", ""], "--python takes the name of a program, got an empty one"),
+        (["--python", " "], "--python takes the name of a program, got an empty one"),
         (["-d", "chat"], "--deployment chooses a deployment of --config; give both"),
         (["--config", "nowhere.yaml"], "nowhere.yaml"),
     ],
@@ -217,12 +222,17 @@ def test_a_serving_python_that_hangs_costs_its_time_limit_and_no_more(
     run_line: RunLine, tmp_path: Path
 ) -> None:
     python = tmp_path / "python"
-    python.write_text("#!/bin/sh\nsleep 60\n")
+    first = json.dumps({"stage": "python", "executable": str(python), "version": "3.12.3"})
+    python.write_text(f"#!/bin/sh\necho '{first}'\nsleep 60\n")
     python.chmod(0o755)
     begun = time.monotonic()
     out = run_line("doctor", "--python", str(python), "--time-limit", "0.3")[1]
     assert time.monotonic() - begun < 5
     assert "no whole answer within 0.3 s" in re.sub(r"\s+", " ", out)
+    python.write_text("#!/bin/sh\nsleep 60\n")
+    code, out, err = run_line("doctor", "--python", str(python), "--time-limit", "0.3")
+    assert (code, out) == (2, "")
+    assert "name the Python that runs the server, or wait longer with --time-limit" in err
 
 
 def run_process(*arguments: str, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:

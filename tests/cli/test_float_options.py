@@ -40,7 +40,9 @@ def test_every_float_option_has_ends(words: tuple[str, ...], option: click.Param
     assert option.type.min is not None
 
 
-@pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e999", "1_5", "", "1.5s"])
+@pytest.mark.parametrize(
+    "text", ["nan", "NaN", "-nan", "inf", "-inf", "Infinity", "1e999", "1_5", "", "1.5s"]
+)
 @pytest.mark.parametrize(("words", "option"), FLOATS, ids=lambda each: getattr(each, "name", None))
 def test_what_is_no_number_in_the_range_is_refused(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], option: click.Parameter, text: str

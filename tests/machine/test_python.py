@@ -250,16 +250,50 @@ def _state(pid: str) -> str:
     ("text", "trouble"),
     [
         ("exit 0", "it printed no answer"),
+        ("cat", "it printed no answer"),
+        ("echo '{}'", "it printed no answer"),
         ("echo hello; echo '[]'; echo '{\"stage\": []}'; exit 0", "it printed no answer"),
+        ('echo \'{"stage": "python"}\'', "it printed no answer"),
         ("echo 'no such module' >&2; exit 3", "it ended with exit code 3: no such module"),
         ("kill -9 $$", "it ended with signal 9"),
         ("head -c 3000000 /dev/zero", "it printed no answer"),
+        ("exec sleep 60", "no whole answer within 1 s"),
     ],
 )
-def test_what_is_no_python_has_trouble_and_nothing_else(tmp_path: Path, text: str, trouble: str) -> None:
-    found = ask_python(script(tmp_path, text), dict(os.environ), 20)
-    assert found.trouble == trouble
-    assert (found.torch, found.sglang, found.version) == ("", "", "")
+def test_what_does_not_answer_as_a_python_is_a_usage_error(tmp_path: Path, text: str, trouble: str) -> None:
+    python = script(tmp_path, text)
+    with pytest.raises(UsageError) as refused:
+        ask_python(python, dict(os.environ), 1)
+    longer = ", or wait longer with --time-limit" if "within" in trouble else ""
+    assert str(refused.value) == (
+        f"--python {python} does not answer as a Python would ({trouble}); "
+        f"name the Python that runs the server{longer}"
+    )
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        {"packages": {"packages": []}},
+        {"packages": {"torch": 1}},
+        {"packages": {"packages": {"nvidia-nccl-cu13": None}}},
+        {"nccl": {"torch": {"path": "x"}}},
+        {"nccl": {"others": 1}},
+        {"driver": {"cuda": "13"}},
+    ],
+)
+def test_an_answer_of_another_form_is_a_usage_error(tmp_path: Path, stages: dict[str, object]) -> None:
+    lines = [{"stage": "python", "version": "3.12.3"}]
+    lines += [{"stage": name, **about} for name, about in stages.items()]  # type: ignore[dict-item]
+    text = "\n".join(f"echo '{json.dumps(each)}'" for each in lines)
+    with pytest.raises(UsageError, match="answers with something else than was asked"):
+        ask_python(script(tmp_path, text), dict(os.environ), 20)
+
+
+def test_a_python_that_fails_later_has_trouble_and_what_it_told_before(tmp_path: Path) -> None:
+    first = json.dumps({"stage": "python", "executable": "/x/python", "version": "3.12.3"})
+    found = ask_python(script(tmp_path, f"echo '{first}'\necho broken >&2\nexit 3"), dict(os.environ), 20)
+    assert (found.version, found.trouble) == ("3.12.3", "it ended with exit code 3: broken")
 
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "nowhere-python", "/", "", "a\0b"])
