@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
+from eaglecfg.cli.bench_output import check_output
 from eaglecfg.cli.bench_subject import Wanted, make_plan
+from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.cli.output import color_option, columns, json_errors, traceback_option, write
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import Recorded, read_recorded
@@ -20,6 +23,8 @@ from eaglecfg.report.styled import visible
 
 FAILED = 1
 INTERRUPTED = 130
+SHOWING = ("recorded", "form", "color")
+"""Parameters that decide how results are shown, not how they come about."""
 
 
 @click.command(
@@ -66,14 +71,18 @@ INTERRUPTED = 130
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(1, 600),
+    type=FiniteRange(1, 600),
     default=15,
     show_default=True,
     help="Seconds without a step after which a launch is ended as hung.",
 )
 @click.option("--anyway", is_flag=True, help="Run settings that NCCL would not take as they are written.")
 @click.option("--dry-run", is_flag=True, help="Print what would be launched, and launch nothing.")
-@click.option("--output", metavar="FILE", help="Append raw results, one line of JSON per launch.")
+@click.option(
+    "--output",
+    metavar="FILE",
+    help="Append raw results, a line of JSON per launch; a new file, or one of earlier runs.",
+)
 @click.option(
     "--from", "recorded", metavar="FILE", help="Show the results of --output again; launch nothing."
 )
@@ -100,7 +109,10 @@ def command(
     The environment is handed on as it is; a setting adds its variables to it.
     """
     if recorded is not None:
+        _alone()
         return _show(read_recorded(Path(recorded)), form, color)
+    if output is not None:
+        check_output(output)
     plan = make_plan(Wanted(**given), dict(os.environ), note)  # type: ignore[arg-type]
     if dry_run:
         from eaglecfg.cli.bench_progress import plan_lines
@@ -108,6 +120,18 @@ def command(
         click.echo("\n".join(plan_lines(plan)))
         return 0
     return _run(plan, output, form, color)
+
+
+def _alone() -> None:
+    """Refuse what cannot act on results that are there already. Raises UsageError."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name or ""
+        if name in SHOWING or context.get_parameter_source(name) != ParameterSource.COMMANDLINE:
+            continue
+        raise UsageError(
+            f"--from shows results that are there; {option.opts[0]} has nothing to act on, leave it out"
+        )
 
 
 def note(text: str) -> None:

@@ -6,12 +6,14 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
 import click
 
 from eaglecfg import __version__
+from eaglecfg.cli.bench_output import check_output, ends_in_a_line
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import FORMAT, Launch, launch_data, plan_data
 from eaglecfg.nccl.bench.plan import BenchPlan, Job
@@ -133,7 +135,10 @@ class Raw:
 
     def __enter__(self) -> Self:
         if self.path is not None:
+            check_output(self.path)
             self.stream = open(self.path, "a", encoding="utf-8")  # noqa: PTH123 - closed in __exit__
+            if not ends_in_a_line(Path(self.path)):
+                self.stream.write("\n")
             self._write(
                 {
                     "event": "start",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eaglecfg.cli.output import DEFAULT_FILES, hub_settings, read_files
+from eaglecfg.cli.output import DEFAULT_FILES, hub_settings, read_files, refuse_empty
 from eaglecfg.errors import UsageError
 from eaglecfg.machine.environment import in_force, read_conf_files
 from eaglecfg.machine.places import Places
@@ -66,8 +66,9 @@ class Wanted:
 
 def make_plan(wanted: Wanted, environment: Mapping[str, str], note: Callable[[str], None]) -> BenchPlan:
     """The plan that the options ask for. Raises UsageError; what is worth a warning is told to ``note``."""
+    refuse_empty("--python", wanted.python)
     settings, context = _settings(wanted)
-    sizes, dtype, context = _sizes(wanted, context)
+    sizes, dtype, context = _sizes(wanted, context, note)
     fitting(sizes, dtype)
     inherited = inherited_variables(environment)
     found = interpreter(wanted.python or sys.executable, environment)
@@ -146,15 +147,24 @@ def _of_study(name: str) -> tuple[tuple[Setting, ...], Context]:
     return study_settings(document, study.space, context.model), context
 
 
-def _sizes(wanted: Wanted, context: Context | None) -> tuple[tuple[Size, ...], str, Context | None]:
+def _sizes(
+    wanted: Wanted, context: Context | None, note: Callable[[str], None]
+) -> tuple[tuple[Size, ...], str, Context | None]:
     """Sizes, dtype and the deployment that they are of, if any."""
     asked = read_dtype(wanted.dtype) if wanted.dtype is not None else None
     given = parse_sizes(wanted.sizes)
-    if wanted.config or wanted.deployment or (not given and context is None):
+    if wanted.config or (context is None and (wanted.deployment or wanted.batch or not given)):
         context = _context(wanted)
+    elif wanted.deployment and context is not None and wanted.deployment != _name(context):
+        raise UsageError(
+            f"--deployment {wanted.deployment}: the study of --settings is of {_name(context)}; "
+            f"leave one out, or give --config FILE"
+        )
     if context is None:
         return given, asked or "bfloat16", None
     if given and not wanted.batch:
+        of = _name(context)
+        note(f"note: sizes are those of --bytes alone; ranks and dtype are of {of}, as far as not given")
         return given, asked or deployment_shape(context).dtype, context
     from eaglecfg.record import replace
 
@@ -166,6 +176,10 @@ def _sizes(wanted: Wanted, context: Context | None) -> tuple[tuple[Size, ...], s
     return tuple(sorted(both, key=lambda size: size.bytes)), shape.dtype, context
 
 
+def _name(context: Context) -> str:
+    return context.deployment.name if context.deployment is not None else ""
+
+
 def _batches(wanted: Wanted, context: Context) -> tuple[int, ...]:
     if wanted.batch:
         return parse_counts(wanted.batch, "--batch")
@@ -175,6 +189,12 @@ def _batches(wanted: Wanted, context: Context) -> tuple[int, ...]:
 
 def _context(wanted: Wanted) -> Context:
     if wanted.config is None and not any(Path(name).is_file() for name in DEFAULT_FILES):
+        for option, given in (("--deployment", wanted.deployment), ("--batch", wanted.batch)):
+            if given:
+                raise UsageError(
+                    f"{option} is about a deployment, and there is no {DEFAULT_FILES[0]} here to have one; "
+                    f"give --config FILE, or leave {option} out"
+                )
         raise UsageError(
             "what is to be measured? give --bytes 56KiB,1MiB, or --config FILE for a deployment's sizes"
         )

@@ -64,11 +64,22 @@ def _torch_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (("--bytes", "56KiB", "--ranks", "1"), "2<=x<=64"),
         (("--config", "/nonexistent/x.yaml"), "/nonexistent/x.yaml"),
         (("--from", "/nonexistent/raw"), "No such file"),
+        (
+            ("--bytes", "1KiB", "-d", "x"),
+            "--deployment is about a deployment, and there is no eaglecfg.yaml here",
+        ),
+        (("--bytes", "1KiB", "--batch", "1"), "--batch is about a deployment, and there is no eaglecfg.yaml"),
+        (("--python", "", "--bytes", "1KiB"), "--python takes the name of a program, got an empty one"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_any_launch(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], words: str
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: tuple[str, ...],
+    words: str,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     given = arguments if "--ranks" in arguments or "--from" in arguments else (*arguments, "--ranks", "2")
     assert run([*BENCH, *given]) == 2
     out, err = capsys.readouterr()
@@ -107,6 +118,12 @@ def test_a_deployment_gives_sizes_and_ranks(capsys: pytest.CaptureFixture[str], 
         (("-d", "other"), "has no deployment 'other'; it has chat, plain"),
         (("-d", "plain"), "plain: the hidden size is not known"),
         (("-d", "chat", "--batch", "0"), "--batch takes whole numbers above zero"),
+        (("-d", "chat", "--batch", "100000000"), "--batch takes numbers up to 1,000,000, got 100000000"),
+        (("-d", "chat", "--batch", "9" * 5000), "--batch takes numbers up to 1,000,000, got 999"),
+        (
+            ("-d", "chat", "--batch", "1000000"),
+            "14000000 KiB (draft step at batch 1000000) is more than 1 GiB",
+        ),
     ],
 )
 def test_a_deployment_that_does_not_tell_is_refused(
@@ -114,6 +131,27 @@ def test_a_deployment_that_does_not_tell_is_refused(
 ) -> None:
     assert run([*BENCH, "--config", str(config), *arguments]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_sizes_beside_a_deployment_are_those_alone_and_said_to_be(
+    capsys: pytest.CaptureFixture[str], config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ("--config", str(config), "-d", "chat", "--bytes", "1KiB", "--dry-run")
+    assert run([*BENCH, *given]) == 0
+    out, err = capsys.readouterr()
+    assert "sizes     1 KiB of bfloat16" in out
+    assert "note: sizes are those of --bytes alone; ranks and dtype are of chat" in err
+    monkeypatch.chdir(config.parent)
+    assert run([*BENCH, "-d", "chat", "--bytes", "1KiB", "--batch", "1", "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    assert "sizes     1 KiB, 14 KiB, 56 KiB of bfloat16" in out
+    assert "note" not in err
+
+
+def test_a_study_of_another_deployment_is_not_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+    study = ROOT / "studies" / "overnight-nccl-steps.yaml"
+    assert run([*BENCH, "--settings", str(study), "-d", "other", "--dry-run"]) == 2
+    assert "--deployment other: the study of --settings is of " in capsys.readouterr().err
 
 
 def test_a_study_gives_its_nccl_space_and_its_deployment(capsys: pytest.CaptureFixture[str]) -> None:
@@ -223,6 +261,22 @@ def test_results_that_could_not_be_written_stop_before_any_launch(
 ) -> None:
     assert run([*GLOO, "--output", str(tmp_path / name)]) == 2
     assert capsys.readouterr().err.startswith(f"eaglecfg: {tmp_path / name}: ")
+
+
+def test_nothing_that_makes_results_goes_with_results_that_are_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from eaglecfg.cli.bench_allreduce import SHOWING, command
+
+    values = {"--backend": "gloo", "--bytes": "1KiB", "--ranks": "2", "--calls": "2", "--replays": "3"}
+    values |= {"--processes": "1", "--time-limit": "2"}
+    for option in command.params:
+        if option.name in SHOWING or not option.expose_value:
+            continue
+        name = option.opts[0]
+        given = (name,) if getattr(option, "is_flag", False) else (name, values.get(name, "x"))
+        assert run([*BENCH, "--from", str(tmp_path / "raw"), *given]) == 2
+        assert f"{name} has nothing to act on, leave it out" in capsys.readouterr().err
 
 
 def test_a_recorded_run_is_shown_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_counts_and_dtypes_are_read() -> None:
     assert parse_counts(["8,1", "8"], "--batch") == (1, 8)
     assert [read_dtype(text) for text in ("bf16", "float32")] == ["bfloat16", "float32"]
     for bad in ("0", "x", "", "1,,2", "-1", "9" * 9, "²"):
-        with pytest.raises(UsageError, match="--batch takes whole numbers above zero"):
+        with pytest.raises(UsageError, match="--batch takes "):
             parse_counts([bad], "--batch")
     with pytest.raises(UsageError, match="expected a dtype of bfloat16, float16, float32, got int8"):
         read_dtype("int8")

@@ -103,6 +103,7 @@ def read_recorded(path: Path) -> Recorded:
     plan: BenchPlan | None = None
     launches: list[Launch] = []
     complete = False
+    cut = 0
     for number, row in enumerate(text.split("\n"), 1):
         if not row.strip():
             continue
@@ -111,19 +112,31 @@ def read_recorded(path: Path) -> Recorded:
             event = given["event"]
             if event == "start":
                 plan, launches, complete = _plan(given), [], False
+                cut = 0  # an earlier run was killed while it wrote its last line
             elif event == "launch":
                 launches.append(_launch(given))
             elif event == "end":
                 complete = True
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            if number == text.count("\n") + 1:
-                break  # the last line was cut off while it was written
-            raise UsageError(
-                f"{path}:{number}: expected a line that bench-allreduce --output wrote"
-            ) from None
+            cut = cut or number
+            if plan is None:
+                break
+        if cut and cut != number:
+            raise _other_line(path, cut)
+    if cut and cut != text.count("\n") + 1:
+        raise _other_line(path, cut)
     if plan is None:
         raise UsageError(f"{path}: expected raw results of bench-allreduce --output, got no start of a run")
     return Recorded(plan, tuple(launches), complete)
+
+
+def is_start(given: object) -> bool:
+    """Whether a line of JSON begins a run of this benchmark."""
+    return isinstance(given, dict) and given.get("event") == "start" and {"format", "plan"} <= given.keys()
+
+
+def _other_line(path: Path, number: int) -> UsageError:
+    return UsageError(f"{path}:{number}: expected a line that bench-allreduce --output wrote")
 
 
 def _plan(given: Mapping[str, Any]) -> BenchPlan:

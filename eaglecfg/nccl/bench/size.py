@@ -11,6 +11,7 @@ from eaglecfg.record import record
 
 MOST_BYTES = 1 << 30
 MOST_SIZES = 64
+MOST_COUNT = 1_000_000
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(B|KiB|MiB|GiB|K|M|G|KB|MB|GB)?", re.IGNORECASE)
 _UNIT = {"": 1, "b": 1, "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30}
 
@@ -54,8 +55,10 @@ def parse_counts(given: Sequence[str], option: str) -> tuple[int, ...]:
     """``1,8,32`` as whole numbers above zero, rising. Raises UsageError."""
     out = set()
     for part in (piece.strip() for text in given for piece in text.split(",")):
-        if not (part.isascii() and part.isdecimal() and 0 < len(part) < 7 and int(part)):
+        if not (part.isascii() and part.isdecimal() and part.strip("0")):
             raise UsageError(f"{option} takes whole numbers above zero, such as 1,8, got {part or 'nothing'}")
+        if len(part.lstrip("0")) > len(str(MOST_COUNT)) or int(part) > MOST_COUNT:
+            raise UsageError(f"{option} takes numbers up to {MOST_COUNT:,}, got {part}")
         out.add(int(part))
     return tuple(sorted(out))
 
@@ -87,7 +90,11 @@ def bounded(sizes: Iterable[Size]) -> tuple[Size, ...]:
         raise UsageError(f"up to {MOST_SIZES} message sizes can be measured in one run, got {len(out)}")
     for size in out:
         if size.bytes > MOST_BYTES:
-            raise UsageError(f"a message of {size_words(size.bytes)} is more than {size_words(MOST_BYTES)}")
+            whose = f" ({size.what})" if size.what else ""
+            most = size_words(MOST_BYTES)
+            raise UsageError(
+                f"a message of {size_words(size.bytes)}{whose} is more than {most}, the most that is measured"
+            )
     return out
 
 
@@ -110,7 +117,7 @@ def size_words(count: int) -> str:
     """``56 KiB``, ``1.75 MiB``, ``1000 B``: exact, or in bytes."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale and (count * 100) % scale == 0:
-            return f"{count / scale:g} {unit}"
+            return f"{count / scale:.2f}".rstrip("0").rstrip(".") + f" {unit}"
     return f"{count} B"
 
 
