@@ -10,6 +10,7 @@ from eaglecfg.nccl.parsed import Parsed, Problem
 from eaglecfg.nccl.version import at_least
 
 _SUFFIXED = re.compile(r"([0-9]+)\s*([kmg])(i?b)?", re.IGNORECASE)
+_REMARK = re.compile(r"\s+(#|//).*", re.DOTALL)
 _SCALE = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _ON, _OFF = (
     {"true", "on", "yes", "enable", "enabled", "y", "t"},
@@ -27,11 +28,12 @@ def parse_integer(fact: VariableFact, text: str, version: str) -> Parsed:
     problems: list[Problem] = []
     if not number.plain:
         fixed = _meant(fact, text)
-        stripped = text.strip().removeprefix("+")
-        code = "octal" if number.octal else "spelling" if read_number(stripped).plain else "misread"
+        code = "octal" if number.octal else "misread"
+        if meaning(text, size=bool(fact.get("bytes"))) == number.value:
+            code = "spelling"  # NCCL reads what is meant
         problems.append(Problem(code, f"NCCL reads {number.value}", expected, fixed=fixed))
     taken, problem = _judged(fact, number.value, version)
-    if problem is not None and not problems:
+    if problem is not None and all(one.code == "spelling" for one in problems):
         problems.append(problem)
     return Parsed(fact.name, text, taken, str(taken) if taken is not None else "its default", tuple(problems))
 
@@ -50,27 +52,51 @@ def _expected(fact: VariableFact, version: str) -> str:
     return f"a whole number{unit}"
 
 
-def _meant(fact: VariableFact, text: str) -> str | None:
-    """The number that a person means, where there is only one."""
-    plain = text.strip().lower()
+def meaning(text: str, *, size: bool = False) -> int | None:
+    """The whole number that a person means by ``text``, None where there is none or more than one: 0 for
+    ``off``, 512 for ``512 # fast``, 10 for ``010``; with ``size`` 4194304 for ``4M``."""
+    plain = _REMARK.sub("", text).strip().lower()
     if plain in _ON | _OFF:
-        switch = fact.get("values") is not None and {0, 1} <= set(fact.get("values"))
-        return ("1" if plain in _ON else "0") if switch else None
+        return int(plain in _ON)
     sized = _SUFFIXED.fullmatch(plain)
-    if sized and fact.get("bytes") and len(sized[1]) < 15:
-        return str(int(sized[1]) * _SCALE[sized[2]])
-    if re.fullmatch(r"0[0-9]+", plain):
-        return plain.lstrip("0") or "0"
+    if sized and size and len(sized[1]) < 15:
+        return int(sized[1]) * _SCALE[sized[2]]
+    if re.fullmatch(r"0[0-9]{1,18}", plain):
+        return int(plain)
     if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?(e[0-9]{1,2})?", plain):
         value = float(plain)
-        return str(int(value)) if value.is_integer() and value < 1e15 else None
-    return plain.removeprefix("+") if read_number(plain.removeprefix("+")).plain else None
+        return int(value) if value.is_integer() and value < 1e15 else None
+    signed = read_number(plain.removeprefix("+"))
+    return signed.value if signed.plain and not signed.overflow else None
+
+
+def automatic(fact: VariableFact) -> str:
+    """The number beside 0 and 1 with which NCCL looks for itself, empty where the variable has none."""
+    default = str(fact.get("default", ""))
+    return default if default not in ("0", "1") and default in map(str, fact.get("values") or ()) else ""
+
+
+def _meant(fact: VariableFact, text: str) -> str | None:
+    """The text that alone can be meant, None where there may be two."""
+    plain = text.strip().lower()
+    if plain in _ON | _OFF:
+        switch = {0, 1} <= set(fact.get("values") or ())
+        # "on" may be 1, which asks no more, or the number with which NCCL looks first.
+        sure = switch and not (plain in _ON and automatic(fact))
+        return str(meaning(plain)) if sure else None
+    if read_number(plain.removeprefix("+")).plain:
+        return plain.removeprefix("+")
+    meant = meaning(text, size=bool(fact.get("bytes")))
+    return None if meant is None else str(meant)
 
 
 def _judged(fact: VariableFact, value: int, version: str) -> tuple[int | None, Problem | None]:
     """The number that NCCL works with for ``value``, and what is wrong with it."""
     values, bounds, multiple = fact.get("values"), fact.get("range"), fact.get("multiple")
     expected = _expected(fact, version)
+    if value < fact.get("none_below", value):
+        outcome = f"NCCL takes it as not set and uses its default ({fact.get('default')})"
+        return None, Problem("range", outcome, expected)
     if values and value not in values:
         taken, outcome = _switch(fact, value)
         return taken, Problem("values", outcome, expected)

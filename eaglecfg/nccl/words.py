@@ -83,8 +83,8 @@ def parse_thresholds(fact: VariableFact, text: str, version: str) -> Parsed:
     taken = taken[:6]
     if re.fullmatch(r"\s*[0-9]{1,18}(\s+[0-9]{1,18}){0,5}\s*", text):
         return Parsed(fact.name, text, tuple(taken), " ".join(map(str, taken)))
-    shown = " ".join(map(str, taken)) or "nothing"
-    problem = Problem("word", f"NCCL reads {shown} and stops", expected)
+    shown = " ".join(map(str, taken)) or "no number"
+    problem = Problem("word", f"NCCL takes {shown} from it and ignores the rest", expected)
     return Parsed(fact.name, text, tuple(taken), shown, (problem,))
 
 

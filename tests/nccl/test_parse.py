@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eaglecfg.nccl.facts import variable_names
+from eaglecfg.nccl.facts import variable_fact, variable_names
 from eaglecfg.nccl.parse import parse
 
 VERSIONS = ["2.23.4", "2.27.5", "2.28.9", "2.29.7", "2.30.7", "2.31.2", "2.32.3", "nonsense"]
@@ -15,8 +15,17 @@ VERSIONS = ["2.23.4", "2.27.5", "2.28.9", "2.29.7", "2.30.7", "2.31.2", "2.32.3"
 @pytest.mark.parametrize(
     ("name", "text", "taken", "code", "fixed"),
     [
-        ("NCCL_NVLS_ENABLE", "true", 0, "misread", "1"),
-        ("NCCL_NVLS_ENABLE", "off", 0, "misread", "0"),
+        ("NCCL_NVLS_ENABLE", "true", 0, "misread", None),
+        ("NCCL_MNNVL_ENABLE", "on", 0, "misread", None),
+        ("NCCL_CUMEM_ENABLE", "true", 0, "misread", "1"),
+        ("NCCL_NVLS_ENABLE", "off", 0, "spelling", "0"),
+        ("NCCL_P2P_DISABLE", "false", 0, "spelling", "0"),
+        ("NCCL_P2P_DISABLE", "1.0", 1, "spelling", "1"),
+        ("NCCL_NTHREADS", "512 # fast", 512, "spelling", "512"),
+        ("NCCL_NTHREADS", "0", None, "range", None),
+        ("NCCL_NTHREADS", "-2", None, "range", None),
+        ("NCCL_NTHREADS", "32", 64, "range", None),
+        ("NCCL_LL128_NTHREADS", "-1", None, "range", None),
         ("NCCL_NVLS_ENABLE", "3", 1, "values", None),
         ("NCCL_P2P_DISABLE", "2", 0, "values", None),
         ("NCCL_NVB_DISABLE", "5", 1, "values", None),
@@ -113,3 +122,27 @@ def test_never_raises_and_always_says_what_is_taken(name: str, text: str, versio
             or not parse(name, problem.fixed, "2.30.7").problems
             or problem.fixed != text
         )
+
+
+@pytest.mark.parametrize("text", ["true", "on", "False", "no", "+2", " 1", "1.0", "02", "4M", "256 # fast"])
+def test_what_is_put_in_place_of_a_number_is_read_as_it_stands(text: str) -> None:
+    for name in variable_names():
+        fact = variable_fact(name)
+        assert fact is not None
+        for problem in parse(name, text, "2.30.7").problems if fact.kind == "int" else ():
+            if problem.fixed is None:
+                continue
+            again = parse(name, problem.fixed, "2.30.7")
+            assert not {"misread", "spelling", "octal"} & {one.code for one in again.problems}
+            if problem.code == "spelling":
+                assert again.taken == parse(name, text, "2.30.7").taken
+
+
+def test_a_wish_that_may_be_1_or_automatic_is_not_guessed() -> None:
+    guessed = {
+        name
+        for name in variable_names()
+        if any(one.fixed == "1" for one in parse(name, "true", "2.30.7").problems)
+    }
+    assert {"NCCL_P2P_DISABLE", "NCCL_CUMEM_ENABLE"} <= guessed
+    assert not {"NCCL_NVLS_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_PAT_ENABLE"} & guessed

@@ -9,7 +9,7 @@ from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import alike
+from eaglecfg.rules.remedies import alike, without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.variables import Variable
@@ -37,7 +37,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterator[Item]:
-    from eaglecfg.nccl.facts import related
+    from eaglecfg.nccl.facts import library_strings, related
 
     name, table = variable.name, related()
     if name in table["torch_old"] or name in table["not_settings"] or name == "NCCL_TUNER_CONFIG_FILE":
@@ -51,26 +51,45 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         message = f"{name} is read by {reader}, not by NCCL itself; it does nothing without that"
         yield view.finding(name, message, at_key=True, severity=Severity.INFO)
         return
-    near = _nearest(name)
-    beyond = near is None and not at_least(NEWEST_READ, view.version)
+    if name in library_strings() and name not in table["renamed"]:
+        message = f"{name} is a name inside NCCL's code, and no variable that it reads"
+        yield view.finding(
+            name, message, at_key=True, help=f"remove {name}", fix=without_variable(view, name, safe=True)
+        )
+        return
+    near, turned = _nearest(name)
+    beyond = not at_least(NEWEST_READ, view.version)
+    said = f"; the nearest name is {near}" if near else f"; {turned} says the opposite" if turned else ""
+    why = "NCCL asks for the names that it knows and never reports others"
+    if beyond:
+        why = f"the newest library whose names were read is {NEWEST_READ}, and {view.version} runs"
+    advice = f"write {near}" if near else _turned(variable.text, turned) if turned else "remove it"
     yield view.finding(
         name,
-        f"NCCL reads no variable {name}" + (f"; the nearest name is {near}" if near else ""),
+        f"NCCL {'as far as ' + NEWEST_READ + ' ' if beyond else ''}reads no variable {name}{said}",
         at_key=True,
         severity=Severity.WARNING if beyond else None,
-        why=f"the newest library whose names were read is {NEWEST_READ}, and {view.version} runs"
-        if beyond
-        else "NCCL asks for the names that it knows and never reports others",
-        help=(f"write {near}" if near else "remove it")
-        + ", or list it under unchecked_variables if the library really has it",
-        fix=_fix(view, variable, near),
-        values={"nearest": near},
+        why=why,
+        help=advice + ", or list it under unchecked_variables if the library really has it",
+        fix=_fix(view, variable, near, sure=not beyond),
+        values={"nearest": near or turned},
     )
 
 
-def _fix(view: Settings, variable: Variable, near: str | None) -> Fix | None:
+def _turned(text: str, name: str) -> str:
+    """What to write under the name that says the opposite."""
+    from eaglecfg.nccl.integers import meaning
+
+    meant = meaning(text)
+    if meant in (0, 1):
+        return f"{name}={1 - meant} is what {text} means here: write that"
+    return f"write {name}, where 1 and 0 mean the opposite"
+
+
+def _fix(view: Settings, variable: Variable, near: str | None, *, sure: bool) -> Fix | None:
     """The name that is near, spelled as the key was: with its prefix or without, in its case of letters."""
     from eaglecfg.nccl.facts import related
+    from eaglecfg.nccl.names import same_side
 
     if near is None or near in view:
         return None
@@ -78,18 +97,21 @@ def _fix(view: Settings, variable: Variable, near: str | None) -> Fix | None:
     old = str(path[-1])
     new = near if old.upper().startswith("NCCL_") else near.removeprefix("NCCL_")
     new = new.lower() if old == old.lower() else new
-    sure = related()["renamed"].get(variable.name) == near or alike(near, variable.name)
-    return Fix(f"write {new} for {old}", path, new, sure, "rename")
+    sure &= related()["renamed"].get(variable.name) == near or alike(near, variable.name)
+    # A limit without MIN or MAX may mean either.
+    return Fix(f"write {new} for {old}", path, new, sure and same_side(near, variable.name), "rename")
 
 
-def _nearest(name: str) -> str | None:
-    import difflib  # only on the way to a finding
-
+def _nearest(name: str) -> tuple[str | None, str | None]:
+    """(the name that is meant, else one that says the opposite)."""
     from eaglecfg.nccl.facts import related, variable_names
+    from eaglecfg.nccl.names import nearest, opposite, same_sense
 
     meant: str | None = related()["renamed"].get(name)
-    near = difflib.get_close_matches(name, variable_names(), n=1, cutoff=0.72)
-    return meant or (near[0] if near else None)
+    if meant is not None:
+        return (meant, None) if same_sense(name, meant) else (None, meant)
+    turned = opposite(name, variable_names())
+    return (None, turned) if turned else (nearest(name, variable_names()), None)
 
 
 def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
@@ -98,11 +120,10 @@ def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
     known = related()["torch"]
     if variable.name in known:
         return
-    import difflib
+    from eaglecfg.nccl.names import nearest
 
-    near = difflib.get_close_matches(variable.name, list(known), n=1, cutoff=0.8)
     bare = variable.name.removeprefix("TORCH_")
-    meant = bare if variable_fact(bare) is not None else near[0] if near else None
+    meant = bare if variable_fact(bare) is not None else nearest(variable.name, list(known), "TORCH_NCCL_")
     yield view.finding(
         variable.name,
         f"torch reads no variable {variable.name}",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
 from eaglecfg.rules.remedies import write_variable
+
+if TYPE_CHECKING:
+    from eaglecfg.nccl.facts import VariableFact
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -16,7 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, _ in view.known():
+    for variable, fact in view.known():
         parsed = view.parsed(variable.name)
         for problem in parsed.problems if parsed is not None else ():
             if problem.code not in ("misread", "octal", "overflow", "spelling"):
@@ -26,18 +30,28 @@ def check(ctx: Context) -> Iterator[Item]:
                 message = f"{view.spelled(variable.name)} is octal: {problem.outcome}"
             if problem.code == "overflow":
                 message = f"{view.spelled(variable.name)} is too large a number; NCCL uses {problem.outcome}"
+            if problem.code == "spelling":
+                message = f"{view.spelled(variable.name)} is no plain number; {problem.outcome}, as is meant"
             meant = problem.fixed
             yield view.finding(
                 variable.name,
                 message,
                 severity=Severity.WARNING if problem.code == "spelling" else None,
+                today=Today.NOTHING if problem.code == "spelling" else None,
                 why="NCCL takes the digits at the beginning, in C's spelling (0x.. hexadecimal, 0.. octal), "
                 "and drops "
                 "the rest without a word",
-                help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
+                help=f"write {meant}" if meant else f"write {_choices(fact, problem.expected)}",
                 values={"taken": problem.outcome},
                 fix=write_variable(view, variable.name, meant, safe=True) if meant else None,
             )
+
+
+def _choices(fact: VariableFact, expected: str) -> str:
+    from eaglecfg.nccl.integers import automatic
+
+    looks = automatic(fact)
+    return f"{looks}, with which NCCL looks whether it can, or 1 or 0" if looks else expected
 
 
 RULE = Rule(
