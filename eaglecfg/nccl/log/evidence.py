@@ -156,6 +156,8 @@ def _nvls(parsed: Parsed, log: NcclLog) -> Shown:
         return Shown(True, _described(used[0]))
     if any(counts):
         return Shown(True, f"a communicator has {max(counts)} NVLS channels")
+    if number == 2:
+        return Shown(None, "2 leaves it to NCCL, and no communicator has NVLS channels")
     without = ": the devices report no multicast" if log.multicast is False else ""
     return Shown(False, f"no communicator has NVLS channels{without}")
 
@@ -208,6 +210,8 @@ def _cumem(parsed: Parsed, log: NcclLog) -> Shown:
     direct = [kind for kind in _kinds(log, "P2P/") if kind.startswith(("P2P/CUMEM", "P2P/IPC"))]
     if not direct:
         return Shown(None, "the log shows no P2P transport between processes", ("INIT",))
+    if _number(parsed) == -2:
+        return Shown(None, f"-2 leaves it to NCCL, and ranks talk over {direct[0]}")
     want = "P2P/IPC" if _number(parsed) in (0, -1) else "P2P/CUMEM"
     off = [kind for kind in direct if not kind.startswith(want)]
     return Shown(not off, f"ranks talk over {(off or direct)[0]}")

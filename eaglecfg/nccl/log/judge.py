@@ -32,6 +32,9 @@ OF_THE_LOG = frozenset(
 )
 """Variables that make the log itself: that it is there is their effect."""
 
+READ_ANYWAY = frozenset(("NCCL_NET", "NCCL_NET_PLUGIN", "NCCL_SOCKET_IFNAME", "NCCL_SOCKET_FAMILY"))
+"""Variables of the network that a start reads on one host as well: ranks find one another over a socket."""
+
 _MISREAD = frozenset(("misread", "octal", "overflow", "empty", "word", "case", "number"))
 
 
@@ -159,6 +162,12 @@ def _untold(
                 "NCCL reads it later than this log shows: no collective is in it",
                 ("TUNING",),
             )
+        if not parsed.problems:
+            if fact.name == "NCCL_P2P_DISABLE" and parsed.taken == 0 and holds:
+                return "acted", why, ()
+            unsaid = _unsaid(fact, parsed, log)
+            if unsaid and holds is not False:
+                return "cannot tell", f"{unsaid}; {why}", needs
         return "not taken", _never(fact, parsed, log), ()
     if holds is False:
         return "contradicted", why, ()
@@ -176,11 +185,20 @@ def _never(fact: VariableFact, parsed: Parsed, log: NcclLog) -> str:
         return "NCCL_P2P_DISABLE=1 comes before it"
     if parsed.problems:
         return parsed.problems[0].outcome
-    if fact.name == "NCCL_P2P_DISABLE":
-        return "only the value 1 counts, and NCCL names no other"
-    if fact.acts == "network":
-        return "NCCL never read it: no network was needed"
     return "NCCL never read it in these processes"
+
+
+def _unsaid(fact: VariableFact, parsed: Parsed, log: NcclLog) -> str:
+    """Why no line names a setting that asks for nothing but what happened, empty where one should."""
+    if fact.name == "NCCL_P2P_DISABLE" and parsed.taken == 0:
+        return "NCCL names no value but 1, and leaves P2P on without it"
+    if fact.acts == "network" and fact.name not in READ_ANYWAY and not _talks_over(log, "NET"):
+        return "NCCL reads it on the way to a network, and no ranks talk over one here"
+    return ""
+
+
+def _talks_over(log: NcclLog, kind: str) -> bool:
+    return any(one.kind.startswith(kind) for one in log.edges)
 
 
 def _finished(log: NcclLog) -> bool:
