@@ -305,6 +305,7 @@ def show_results(results: Results) -> None:
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     """Show the winner as a patch, and write it where that was asked for."""
     from eaglecfg.tune.apply import make_patch
+    from eaglecfg.tune.step_cost import rests_on_acceptance
     from eaglecfg.tune.tables import PATCH, replace_text
 
     if results.winner is None:
@@ -318,8 +319,19 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
         elif apply_winner:
             click.echo("nothing to apply: no setting was shown to be faster")
         return
+    shape = rests_on_acceptance(results.winner) if results.step_cost is not None else ()
+    if shape:
+        (opened.folder / PATCH).unlink(missing_ok=True)
+        refused = "--apply is refused" if apply_winner else "no patch is offered"
+        click.echo(
+            f"{refused}: {results.winner.label} changes {', '.join(shape)}, which only real acceptance can "
+            f"recommend, and acceptance was simulated",
+            err=apply_winner,
+        )
+        return
     try:
-        accepts = next((row.accept_length for row in results.rows if row.winner), None)
+        real = results.step_cost is None
+        accepts = next((row.accept_length for row in results.rows if row.winner and real), None)
         patch = make_patch(opened.config, opened.deployment, results.winner.deployment, accepts)
     except UsageError as error:
         (opened.folder / PATCH).unlink(missing_ok=True)

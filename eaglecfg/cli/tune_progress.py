@@ -230,7 +230,8 @@ class Progress:
         tokens = sum(row[0] for row in launch.counters.values())
         steps = sum(row[1] for row in launch.counters.values())
         if steps:
-            words.append(f"accept {tokens / steps:.2f}")
+            simulated = "simulated " if self.opened.design.step_cost is not None else ""
+            words.append(f"accept {simulated}{tokens / steps:.2f}")
         if launch.rewritten and launch.ran != launch.arm:
             words.append("rewritten by the server")
         words += [f"warm-up never settled at {level}" for level in launch.unsettled]

@@ -72,6 +72,8 @@ def _words(opened: Opened, found: Any) -> list[str]:
 
     by = f" (pid {found.pid})" if found.pid is not None else ""
     lines = [f"{found.name}: {found.state}{by}{f': {found.why}' if found.why else ''}"]
+    if opened.design.step_cost is not None:
+        lines.append(f"  STEP COST ONLY: acceptance is simulated at {opened.design.step_cost:.2f}")
     if found.now is not None:
         now = found.now
         lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
@@ -101,7 +103,7 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
     from eaglecfg.cli.tune import show_results
     from eaglecfg.tune.results import make_results
     from eaglecfg.tune.standing import standing
-    from eaglecfg.tune.tables import as_json, markdown
+    from eaglecfg.tune.tables import as_json, headline, markdown
 
     opened, events, history = _read(study, out, launch_prefix)
     found = standing(opened, events, time.time())
@@ -109,7 +111,7 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
     if form == "json":
         click.echo(json.dumps(as_json(opened.name, opened.conditions, results), indent=1, allow_nan=False))
     elif form == "markdown":
-        click.echo(markdown(f"Study {opened.name}", results))
+        click.echo(markdown(headline(opened.name, results), results))
     else:
         show_results(results)
         show_check(opened, history)

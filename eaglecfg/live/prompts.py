@@ -73,6 +73,8 @@ def choose(
         every = read_prompts(file, tokenizer=_tokenizer(context))
         return _taken(every, requests, tokens or TOKENS, str(file), takes_text=takes_text)
     for name, study in _studies(context):
+        if study.workload.prompts is None:
+            continue  # random tokens tell nothing about a draft
         path = Path(os.path.normpath(Path(context.config.document.folder) / name)).parent
         try:
             every = read_prompts(path / study.workload.prompts, tokenizer=_tokenizer(context))

@@ -72,12 +72,27 @@ class Objective(StrictModel):
     )
 
 
-class Workload(StrictModel):
-    """What is asked of the server."""
+class RandomPrompts(StrictModel):
+    """Prompts of random tokens."""
 
-    prompts: str = Field(
+    count: Annotated[int, Field(gt=0)] = Field(description="Number of prompts.", examples=[64])
+    input_tokens: Annotated[int, Field(gt=0)] = Field(description="Tokens of each prompt.", examples=[512])
+    seed: int = Field(default=0, description="The same seed gives the same prompts.", examples=[0])
+
+
+class Workload(StrictModel):
+    """What is asked of the server: the prompts of a file, or random ones."""
+
+    prompts: str | None = Field(
+        default=None,
         description="JSON Lines file; each line has input_ids, prompt or messages.",
         examples=["prompts.jsonl"],
+    )
+    random: RandomPrompts | None = Field(
+        default=None,
+        description="Instead of a file: random tokens of the target's vocabulary. Drafts are hardly ever right "
+        "about them, so that they suit step_cost and NCCL.",
+        examples=[{"count": 64, "input_tokens": 512}],
     )
     output_tokens: Annotated[int, Field(gt=0)] = Field(
         default=128, description="Tokens generated per request.", examples=[128]
@@ -90,6 +105,15 @@ class Workload(StrictModel):
         default=0.25,
         description="Share of the prompts kept for the final claim, unseen by the search.",
         examples=[0.25],
+    )
+
+
+class StepCost(StrictModel):
+    """Measuring what a step costs, without weights."""
+
+    accept_length: Annotated[float, Field(gt=0)] = Field(
+        description="Tokens a verify step that the engine simulates; more than num_steps + 1 counts as that.",
+        examples=[2.5],
     )
 
 
@@ -130,6 +154,12 @@ class StudyFile(StrictModel):
     )
     workload: Workload = Field(
         description="What the server is asked for while it is timed.", examples=[{"prompts": "prompts.jsonl"}]
+    )
+    step_cost: StepCost | None = Field(
+        default=None,
+        description="Measure step cost alone: weights are made up, acceptance is simulated, answers are not "
+        "checked. For NCCL and server keys; no shape of speculation is chosen from it.",
+        examples=[{"accept_length": 2.5}],
     )
     budget: Budget = Field(
         default=Budget(),

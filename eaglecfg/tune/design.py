@@ -27,6 +27,7 @@ class Design:
     deployment as it stands, ``off`` the same without speculation (None where it is not feasible, or where it
     is the same arm). ``arms`` are the feasible arms, empty where there are too many. ``rejected`` maps a
     label to the findings against it. ``launches`` is the cap, None for none.
+    ``step_cost``: the accept length that is simulated, None where acceptance is real.
     """
 
     space: Space
@@ -40,6 +41,7 @@ class Design:
     launches: int | None
     seed: int
     verdict: Verdict
+    step_cost: float | None = None
 
     @property
     def baselines(self) -> tuple[Arm, ...]:
@@ -118,6 +120,7 @@ def make_design(study: StudyFile, space: Space, verdict: Verdict) -> Design:
         launches,
         study.seed,
         verdict,
+        study.step_cost.accept_length if study.step_cost is not None else None,
     )
 
 

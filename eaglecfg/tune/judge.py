@@ -13,6 +13,7 @@ from eaglecfg.tune.label import label_of
 from eaglecfg.tune.limits import broken_limits
 from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import mean
+from eaglecfg.tune.step_cost import not_simulated
 from eaglecfg.tune.trial import Block, LaunchResult
 
 GROSS = 0.2
@@ -142,16 +143,20 @@ def ended(
     limits: Mapping[str, float],
     reference: Outputs,
     floor: float,
+    step_cost: float | None = None,
 ) -> dict[str, Any]:
     """The fields of the ledger's ``ended`` event for one result.
 
     ``reference`` is the baseline's greedy output, empty where there is none yet, ``floor`` the least
-    agreement.
+    agreement. ``step_cost`` is the accept length that the server was to simulate.
     """
     failure, message = result.failure or "", result.message
     same = agreement(result.outputs, reference) if reference and result.outputs else None
     if not failure and not scores_of(result.blocks):
         failure, message = "output", "no tokens were measured"
+    if not failure and step_cost is not None:
+        message = not_simulated(arm.deployment, step_cost, result.blocks)
+        failure = "output" if message else ""
     if not failure and same is not None and same < floor:
         failure = "output"
         message = f"greedy output agrees with the baseline's in {same:.0%}, expected at least {floor:.0%}"

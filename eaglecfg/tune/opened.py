@@ -30,7 +30,9 @@ from eaglecfg.tune.inert import Asleep, Inert, decided_by, find_inert
 from eaglecfg.tune.limits import read_limits
 from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
+from eaglecfg.tune.random_prompts import random_prompts
 from eaglecfg.tune.space import Space, read_space
+from eaglecfg.tune.step_cost import require_switch
 from eaglecfg.tune.trial import MeasurePlan, Prompt
 
 STUDIES = Path(".eaglecfg") / "studies"
@@ -43,7 +45,8 @@ class Opened:
 
     ``inert`` maps keys of the space that cannot matter to why. ``conditions`` is the hash of all that a
     measurement depends on besides the arm; ``described`` is what went into it. ``environ`` is what servers
-    inherit.
+    inherit. ``simulation`` is the engine's switch for simulated acceptance where the study measures step cost
+    alone.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Opened:
     conditions: str
     described: Mapping[str, Any]
     environ: Mapping[str, str]
+    simulation: Mapping[str, Any] | None = None
 
     @property
     def assumed_launch_s(self) -> float:
@@ -104,18 +108,17 @@ def open_study(
     read_limits(study.objective.limits, document)
     config, deployment = _deployment(document, study)
     facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    simulation = require_switch(config.engine, facts) if study.step_cost is not None else None
     base = deployment.model
     space = read_space(document, study.space, base)
     inert = Inert() if keep_inert else find_inert(space, _asleep(config, deployment, study))
     space = space.without(tuple(inert.left_out)).under(inert.conditions)
-    verdict: Verdict = _no_verdict if launch_anyway else _validator(config, deployment)
-    design = make_design(study, space, verdict)
+    design = make_design(study, space, _no_verdict if launch_anyway else _validator(config, deployment))
     search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
-    used = tuple(prefix) or tuple(study.launch.prefix)
-    plan = measure_plan(study, used)
+    plan = measure_plan(study, used := tuple(prefix) or tuple(study.launch.prefix))
     described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
-    home = Path(config.document.folder).resolve()
-    folder = out.resolve() if out is not None else home / STUDIES / Path(shown).stem
+    home = Path(config.document.folder).resolve() / STUDIES
+    folder = out.resolve() if out is not None else home / Path(shown).stem
     return Opened(
         Path(shown).stem,
         document,
@@ -131,10 +134,16 @@ def open_study(
         claim,
         tuple(word.replace("{python}", sys.executable) for word in used),
         folder,
-        hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12],
+        hash_of(described),
         described,
         dict(environ or {}),
+        simulation,
     )
+
+
+def hash_of(described: Mapping[str, Any]) -> str:
+    """Twelve hex digits that stand for plain data."""
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def _refuse_problems(document: Document, problems: Sequence[SchemaProblem]) -> None:
@@ -177,9 +186,7 @@ def _prompts(
     document: Document, study: StudyFile, config: LoadedConfig, base: Deployment, *, split: bool
 ) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
     """Prompts of the search and of the claim. Without a search all prompts serve the claim."""
-    path = Path(os.path.normpath(Path(document.folder) / study.workload.prompts))
-    tokenizer = Path(config.document.folder) / base.target.checkpoint
-    prompts = read_prompts(path, tokenizer=tokenizer if tokenizer.is_dir() else None)
+    prompts = _all_prompts(document, study, config, base)
     kept = round(study.workload.holdout * len(prompts)) if split else 0
     if not 0 < kept < len(prompts):
         return prompts, prompts
@@ -188,6 +195,24 @@ def _prompts(
     return (
         tuple(prompt for index, prompt in enumerate(prompts) if index not in claim),
         tuple(prompt for index, prompt in enumerate(prompts) if index in claim),
+    )
+
+
+def _all_prompts(
+    document: Document, study: StudyFile, config: LoadedConfig, base: Deployment
+) -> tuple[Prompt, ...]:
+    work, target = study.workload, base.target.checkpoint
+    folder = Path(config.document.folder)
+    if work.prompts is not None and work.random is None:
+        path = Path(os.path.normpath(Path(document.folder) / work.prompts))
+        tokenizer = folder / Path(target).expanduser()
+        return read_prompts(path, tokenizer=tokenizer if tokenizer.is_dir() else target)
+    if work.random is not None and work.prompts is None:
+        return random_prompts(work.random, folder, target)
+    start = document.place(("workload",)).value.start
+    raise UsageError(
+        f"{document.name}:{start.line}:{start.column}: workload: expected prompts or random, got "
+        f"{'both' if work.random is not None else 'neither'}."
     )
 
 
@@ -201,15 +226,19 @@ def _describe(
     split: bool,
 ) -> dict[str, Any]:
     """All that a measurement depends on besides the arm, by the key that a user would have edited."""
-    prompts = Path(document.folder) / study.workload.prompts
+    name, random = study.workload.prompts, study.workload.random
+    prompts = (Path(document.folder) / name).read_bytes() if name is not None else b""
+    cost = study.step_cost
     return {
         "engine": config.engine.model_dump() if config.engine is not None else None,
         "launch.prefix": list(prefix),
         "launch.env": dict(sorted(study.launch.env.items())),
         "launch.flags": list(study.launch.flags),
-        "workload.prompts": hashlib.sha256(prompts.read_bytes()).hexdigest(),
+        "workload.prompts": hashlib.sha256(prompts).hexdigest(),
+        **({} if random is None else {"workload.random": random.model_dump()}),
         "workload.holdout": study.workload.holdout if split else 0,
         "measurement": asdict(plan),
+        **({} if cost is None else {"step_cost": {"accept_length": cost.accept_length}}),
     }
 
 

@@ -19,6 +19,7 @@ from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
 from eaglecfg.tune.ranking import spread_of
 from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import MOST_ROUNDS, resolvable, rounds_for
+from eaglecfg.tune.step_cost import title
 
 FIRST_START_S = 100.0
 """What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s were
@@ -124,6 +125,8 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
             f"{opened.name}: deployment {opened.deployment.name} of {opened.config.document.name}, {label}",
         )
     ]
+    if design.step_cost is not None:
+        out.append(("STEP COST", title(design.step_cost).removeprefix("STEP COST ONLY: ")))
     out.append(("settings", _settings(design)))
     out += [("not searched", f"{key}: {why}") for key, why in opened.inert.items()]
     out += [("in part", words) for words in _conditional(opened.space)]

@@ -96,7 +96,7 @@ def measure_plan(study: StudyFile, prefix: Sequence[str]) -> MeasurePlan:
         temperature=workload.temperature,
         seed=study.seed,
         warmup_requests=profile.warmup,
-        greedy_check=profile.greedy,
+        greedy_check=profile.greedy if study.step_cost is None else 0,
         greedy_tokens=min(profile.greedy_tokens, workload.output_tokens),
         block_seconds=min(seconds, QUICK_BLOCK_S) if ships_with_eaglecfg(prefix) else seconds,
         warmup_seconds=profile.warmup_seconds,

@@ -10,12 +10,13 @@ from typing import Any
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.trial import Prompt
 
-Render = Callable[[Sequence[Any]], str]
+Render = Callable[[Sequence[Any]], tuple[int, ...]]
 
 
-def read_prompts(path: Path, *, tokenizer: Path | None = None) -> tuple[Prompt, ...]:
+def read_prompts(path: Path, *, tokenizer: str | Path | None = None) -> tuple[Prompt, ...]:
     """All prompts of the file, in its order. ``tokenizer`` is the checkpoint whose chat template renders
-    messages.
+    messages: a folder, or the id of one in the local hub cache. Messages become token ids, as a server that
+    is given the rendered text would put a second beginning-of-sequence token before it.
 
     A prompt is named by the line's ``name`` or ``id``, else by its line number. Raises UsageError, naming
     file and line, for what is no prompt, and for an empty file.
@@ -53,23 +54,33 @@ def _prompt(line: str, where: str, number: int, render: Render) -> Prompt:
             raise UsageError(f"{where}: prompt: expected text, got {str(text)[:60]!r}")
         return Prompt(name, text=text)
     if isinstance(row.get("messages"), list):
-        return Prompt(name, text=render(row["messages"]))
+        return Prompt(name, input_ids=_rendered(render, row["messages"], where))
     raise UsageError(
         f"{where}: expected one of input_ids, prompt or messages, got {', '.join(row) or 'nothing'}"
     )
 
 
-def _no_template(tokenizer: Path, error: Exception) -> UsageError:
+def _rendered(render: Render, messages: Sequence[Any], where: str) -> tuple[int, ...]:
+    try:
+        ids = render(messages)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
+    if not ids:
+        raise UsageError(f"{where}: messages: the chat template makes no tokens of them")
+    return ids
+
+
+def _no_template(tokenizer: str | Path, error: Exception) -> UsageError:
     reason = (str(error).splitlines() or [type(error).__name__])[0]
     return UsageError(f"messages need the chat template of {tokenizer}, which cannot be used: {reason[:200]}")
 
 
-def _renderer(tokenizer: Path | None) -> Render:
+def _renderer(tokenizer: str | Path | None) -> Render:
     """Renders messages with the checkpoint's chat template; the tokenizer is loaded for the first line that
     needs it."""
     loaded: list[Any] = []
 
-    def render(messages: Sequence[Any]) -> str:
+    def render(messages: Sequence[Any]) -> tuple[int, ...]:
         if tokenizer is None:
             raise UsageError("messages need a chat template: the target's checkpoint has no tokenizer")
         if not loaded:
@@ -78,11 +89,13 @@ def _renderer(tokenizer: Path | None) -> Render:
             except ImportError as error:
                 raise UsageError("messages need transformers: pip install 'eaglecfg[reference]'") from error
             try:
-                loaded.append(AutoTokenizer.from_pretrained(str(tokenizer)))
+                loaded.append(AutoTokenizer.from_pretrained(str(tokenizer), local_files_only=True))
             except Exception as error:  # whatever its files make of it
                 raise _no_template(tokenizer, error) from error
         try:
-            return str(loaded[0].apply_chat_template(messages, tokenize=False, add_generation_prompt=True))
+            text = loaded[0].apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+            # The template writes the special tokens that belong there.
+            return tuple(map(int, loaded[0](text, add_special_tokens=False)["input_ids"]))
         except Exception as error:  # a template may do anything
             raise _no_template(tokenizer, error) from error
 

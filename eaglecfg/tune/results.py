@@ -16,6 +16,7 @@ from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.proof_words import proof_words
 from eaglecfg.tune.ranking import arm_of, complete_rounds, finalists, spread_of, usable
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
+from eaglecfg.tune.step_cost import title
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ class Results:
     nothing was compared with it. ``account`` is where the time went, ``each`` a row per launch
     (``account.HEADER``). ``moves`` are the factors by which the machine's speed moved during the search.
     ``cycles`` tell what a cycle is made of, where several step counts show it.
-    ``proofs`` are what launches with NCCL's log on said, as the ledger has it.
+    ``proofs`` are what launches with NCCL's log on said, as the ledger has it. ``step_cost`` is
+    the accept length that was simulated, None where acceptance is real.
     """
 
     rows: tuple[Row, ...]
@@ -90,6 +92,7 @@ class Results:
     proofs: tuple[Mapping[str, Any], ...] = ()
     account: Account | None = None
     each: tuple[tuple[str, ...], ...] = ()
+    step_cost: float | None = None
     moves: tuple[float, ...] = ()
 
 
@@ -116,6 +119,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         analysis=analysis,
         winner=winner,
         verdict=(
+            *([title(design.step_cost)] if design.step_cost is not None else []),
             *conclude(
                 as_is, rows, analysis, winner, finished, lost, refused="as it stands" in design.rejected
             ),
@@ -135,6 +139,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         each=tuple(map(tuple, launch_rows(history))),
         moves=tuple(_steps(history.moves)),
         proofs=tuple(history.proofs.values()),
+        step_cost=design.step_cost,
     )
 
 

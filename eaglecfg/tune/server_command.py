@@ -8,17 +8,21 @@ from typing import Any
 from eaglecfg.engines.command import environment, launch_arguments
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.step_cost import additions
 from eaglecfg.tune.trial import ServerCommand
 
 
 def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
     """The command that launches ``deployment``: the study's prefix, the deployment's flags, the study's
-    own."""
+    own, and what makes the engine simulate where only step cost is measured."""
     placed = _placed(deployment, opened.base_folder)
-    launch = opened.study.launch
+    launch, cost = opened.study.launch, opened.study.step_cost
+    flags, simulate = (
+        additions(opened.simulation, cost.accept_length) if cost and opened.simulation else ((), {})
+    )
     return ServerCommand(
-        argv=(*opened.prefix, *launch_arguments(placed, opened.facts), *launch.flags),
-        env={**environment(placed), **launch.env},
+        argv=(*opened.prefix, *launch_arguments(placed, opened.facts), *launch.flags, *flags),
+        env={**environment(placed), **launch.env, **simulate},
         stop="group" if launch.stop == "group" else tuple(launch.stop),
     )
 

@@ -400,9 +400,9 @@ class StudyRun:
 
     def _end(self, step: Wanted, number: int, result: LaunchResult) -> None:
         in_round = step.phase == ROUND
-        limits = self.opened.study.objective.limits
+        limits, cost = self.opened.study.objective.limits, self.opened.design.step_cost
         reference = self.reference.outputs.get(in_round, ())
-        data = ended(result, self.opened.space, step.arm, limits, reference, self.reference.floor)
+        data = ended(result, self.opened.space, step.arm, limits, reference, self.reference.floor, cost)
         keys = {arm.key for arm in self.opened.design.baselines}
         outputs = result.outputs if step.arm.key in keys and not data["failure"] else ()
         self._write("ended", n=number, outputs=[list(row) for row in outputs], **data)

@@ -45,14 +45,14 @@ def header(results: Results) -> list[str]:
 def table(results: Results) -> list[list[str]]:
     """One row per setting, best first, those of the search after those of the rounds. A cell may have lines:
     marks below the name, the interval below the gain, speed and step time by concurrency."""
-    return [_cells(row, _levels(results)) for row in results.rows]
+    return [_cells(row, _levels(results), results.step_cost) for row in results.rows]
 
 
 def _levels(results: Results) -> list[int]:
     return sorted({level for row in results.rows for level in row.tokens_per_s})
 
 
-def _cells(row: Row, levels: Sequence[int]) -> list[str]:
+def _cells(row: Row, levels: Sequence[int], step_cost: float | None) -> list[str]:
     marks = [row.role] if row.role and row.role != row.label else []
     marks += ["winner"] if row.winner else []
     marks += ["fastest"] if row.fastest else ["tied"] if row.tied else []
@@ -63,11 +63,17 @@ def _cells(row: Row, levels: Sequence[int]) -> list[str]:
         "\n".join(_speed(row, level, named=len(levels) > 1) for level in levels) or "-",
         _gain(row.against_as_is),
         _gain(row.against_off),
-        f"{row.accept_length:.2f}" if row.accept_length is not None else "-",
+        _accepts(row, step_cost),
         "\n".join(steps) or "-",
         f"{row.spread * 100:.1f} %" if row.spread is not None else "-",
         str(row.launches) + (f"\n({row.failed} failed)" if row.failed else ""),
     ]
+
+
+def _accepts(row: Row, step_cost: float | None) -> str:
+    if row.accept_length is None:
+        return "-"
+    return f"{row.accept_length:.2f}" if step_cost is None else f"simulated\n{row.accept_length:.2f}"
 
 
 def _speed(row: Row, level: int, *, named: bool) -> str:
@@ -187,6 +193,7 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         "wander": results.wander,
         "unsettled": results.unsettled,
         "launches": results.launches,
+        "step_cost": None if results.step_cost is None else {"accept_length": results.step_cost},
         "settings": [asdict(row) for row in results.rows],
         "analysis": asdict(results.analysis) if results.analysis is not None else None,
         "cycles": [asdict(cycle) for cycle in results.cycles],
@@ -204,11 +211,16 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
     }
 
 
+def headline(name: str, results: Results) -> str:
+    """The title of a result."""
+    return f"Study {name}" if results.step_cost is None else f"Study {name}: step cost only"
+
+
 def write_results(folder: Path, name: str, conditions: str, results: Results) -> None:
     """Write result.json and result.md, each whole or not at all."""
     data = json.dumps(as_json(name, conditions, results), indent=1, allow_nan=False)
     replace_text(folder / RESULT_JSON, data + "\n")
-    replace_text(folder / RESULT_MARKDOWN, markdown(f"Study {name}", results))
+    replace_text(folder / RESULT_MARKDOWN, markdown(headline(name, results), results))
 
 
 def replace_text(path: Path, text: str) -> None:

@@ -156,7 +156,7 @@ def test_a_file_without_deployments_is_a_fault_for_both() -> None:
 
 
 def test_bad_studies_and_records_are_marked() -> None:
-    assert errors("study.schema.json", STUDY.replace("prompts: prompts.jsonl, ", ""))
+    assert errors("study.schema.json", STUDY.replace("deployment: chat\n", ""))
     assert errors("study.schema.json", STUDY.replace("profile: overnight", "profile: long"))
     assert errors("study.schema.json", STUDY.replace("budget:", "bugdet:"))
     assert errors("eaglecfg-training.schema.json", "{version: 1}")

@@ -52,7 +52,7 @@ def test_a_study_is_read_with_text_as_spelled() -> None:
         ("[1, 8]", "[1, 0]", "wrong-type", "objective.concurrency[1]"),
         ("output_tokens: 256", "output_token: 256", "unknown-key", "workload.output_token"),
         ("stop: [docker, kill, 7]", "stop: kill", "wrong-type", "launch.stop"),
-        ("prompts: prompts.jsonl, ", "", "missing-key", "workload.prompts"),
+        ("deployment: chat\n", "", "missing-key", "deployment"),
         ("deployment: chat", "deployment: 8", "wrong-type", "deployment"),
         ("version: 1\n", "", "missing-key", "version"),
         ("{ttft_p99_ms: 500}", "{ttft_p99_ms: fast}", "wrong-type", "objective.limits.ttft_p99_ms"),

@@ -14,6 +14,11 @@ from eaglecfg.rules.study import (
     ec708_objective_limits,
     ec709_study_shapes,
     ec710_holdout_share,
+    ec711_step_cost_engine,
+    ec712_step_cost_length,
+    ec713_step_cost_eos,
+    ec714_simulated_for_real,
+    ec715_workload_source,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -27,4 +32,9 @@ RULES: tuple[Rule, ...] = (
     ec708_objective_limits.RULE,
     ec709_study_shapes.RULE,
     ec710_holdout_share.RULE,
+    ec711_step_cost_engine.RULE,
+    ec712_step_cost_length.RULE,
+    ec713_step_cost_eos.RULE,
+    ec714_simulated_for_real.RULE,
+    ec715_workload_source.RULE,
 )

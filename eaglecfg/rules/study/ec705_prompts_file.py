@@ -10,7 +10,7 @@ from typing import Any
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import shown
-from eaglecfg.rules.model import Evidence, Finding, Item, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import resolved, state_of, study_model
 
 _MAX_BYTES = 64 * 1024 * 1024
@@ -30,6 +30,9 @@ def check(context: Context) -> Iterator[Item]:
         yield NotChecked("the study file lacks keys that it needs")
         return
     name = study.workload.prompts
+    if name is None:
+        yield NotApplicable()
+        return
     path = resolved(context, name)
     if not os.path.isfile(path):  # noqa: PTH113 - a Path raises for names that are too long
         yield Finding(

@@ -25,7 +25,7 @@ def check(context: Context) -> Iterator[Item]:
     if study is None:
         yield NotChecked("the study file lacks keys that it needs")
         return
-    for path, shapes in _sources(context, study.space):
+    for path, shapes in sources(context, study.space):
         bad: list[tuple[Shape, str]] = []
         total = 0
         for shape in itertools.islice(shapes, _MOST):
@@ -73,7 +73,7 @@ def _finding(path: KeyPath, bad: Sequence[tuple[Shape, str]], total: int) -> Fin
     )
 
 
-def _sources(context: Context, space: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Iterator[Shape]]]:
+def sources(context: Context, space: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Iterator[Shape]]]:
     """Each block of shapes with its place; keys of single numbers go over the deployment's own shape."""
     base = _base(context)
     single = {split_key(key)[1]: key for key in space if split_key(key)[0] == "speculative" and "." in key}

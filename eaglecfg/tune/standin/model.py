@@ -23,6 +23,8 @@ BATCH = 0.03
 PREFILL_S, PREFILL_TOKEN_S = 0.002, 0.00002
 FIRST_CHANCE, CHANCE_FALL = 0.75, 0.05
 VOCABULARY = 32000
+SIMULATED_TOKEN = 100
+"""What SGLang answers with when it simulates acceptance."""
 STOP_EVERY = 97
 """Without ignore_eos every token divisible by this ends the answer."""
 
@@ -52,6 +54,8 @@ class Model:
             cost *= 1 + noise * random.Random(str(seed)).gauss(0, 1)
         self.step_cost = DECODE_S * cost
         self.wrong = False
+        self.simulated = settings.simulated
+        self.dummy = settings.flags.get("load_format") == "dummy"
 
     def step_seconds(self, batch: int) -> float:
         """Seconds of one step at this batch size."""
@@ -75,9 +79,20 @@ class Model:
         chance = random.Random(digest(prompt) + 1)
         while True:
             correct = 0
-            while correct < self.num_steps and chance.random() < FIRST_CHANCE - CHANCE_FALL * correct:
+            if self.simulated and self.num_steps:
+                correct = self.drawn(chance) - 1
+                yield Step((SIMULATED_TOKEN,) * (correct + 1), correct)
+                continue
+            first = 0.0 if self.dummy else FIRST_CHANCE  # made-up weights agree with nothing
+            while correct < self.num_steps and chance.random() < first - CHANCE_FALL * correct:
                 correct += 1
             yield Step(tuple(next(tokens) for _ in range(correct + 1)), correct)
+
+    def drawn(self, chance: random.Random) -> int:
+        """A simulated accept length: one of the two whole numbers around the mean (SGLang 0.5.14
+        srt/speculative/spec_utils.py:295-309)."""
+        length = max(1.0, min(self.num_steps + 1.0, self.simulated))
+        return int(length) + (chance.random() < length % 1)
 
 
 def digest(prompt: Sequence[int]) -> int:

@@ -40,6 +40,15 @@ class Settings:
             return 0
         return int(self.number("speculative_num_steps", 3))
 
+    @property
+    def simulated(self) -> float:
+        """The accept length to simulate; 0 for none. A text that is no number counts as none, as in
+        SGLang."""
+        try:
+            return max(float(self.environment.get("SGLANG_SIMULATE_ACC_LEN", "0")), 0.0)
+        except ValueError:
+            return 0.0
+
 
 def read_settings(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
     """Read ``--name value``, ``--name=value`` and ``--name``; numbers and true/false become such."""
