@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -60,6 +62,8 @@ def command(
     """
     if deployment is not None and config is None:
         raise UsageError("--deployment names a deployment of a config: give --config FILE with it")
+    if subsystems is not None:
+        _refuse_unknown(subsystems)
     name, settings = _settings(config, deployment) if config is not None else ("", ())
     declared = _declared(subsystems, settings)
     log = _read(files, declared)
@@ -90,10 +94,11 @@ def _nothing(files: Sequence[str]) -> str:
 
 def _shown(log: NcclLog, name: str, settings: Sequence[Asked], other: NcclLog | None, against: str) -> Shown:
     from eaglecfg.nccl.log.compare import compare
-    from eaglecfg.nccl.log.judge import judge
+    from eaglecfg.nccl.log.judge import OF_THE_LOG, judge
 
     compared = compare(log, other) if other is not None else ()
-    return Shown(log, name, judge(settings, log), against, compared)
+    only = tuple(sorted(one.name for one in settings if one.name in OF_THE_LOG))
+    return Shown(log, name, judge(settings, log), against, compared, only)
 
 
 def _declared(given: str | None, settings: Sequence[Asked]) -> frozenset[str]:
@@ -104,6 +109,20 @@ def _declared(given: str | None, settings: Sequence[Asked]) -> frozenset[str]:
         return frozenset()
     every = ("INIT", "ENV", "TUNING", "GRAPH", "COLL", "P2P", "SHM", "NET", "NVLS")
     return frozenset(every if "ALL" in names else names)
+
+
+def _refuse_unknown(given: str) -> None:
+    """Raise UsageError for what is none of NCCL's subsystems: nothing could follow from it."""
+    from eaglecfg.nccl.facts import variable_fact
+
+    fact = variable_fact(SUBSYSTEMS)
+    known = fact.get("words") if fact is not None else ()
+    for name in given.removeprefix("^").split(","):
+        if name.strip().upper() not in known:
+            raise UsageError(
+                f"--subsystems takes names of {SUBSYSTEMS} with commas between them, got "
+                f"{name.strip() or 'an empty one'!r}; it knows {', '.join(known)}"
+            )
 
 
 def _read(names: Sequence[str], declared: frozenset[str]) -> NcclLog:
@@ -118,12 +137,46 @@ def _streams(names: Sequence[str], stack: ExitStack) -> Iterator[tuple[str, Bina
     for name in dict.fromkeys(names):
         if name == "-":
             if sys.stdin is not None:
+                _refuse_packed(name, sys.stdin.buffer)
                 yield name, sys.stdin.buffer
         elif Path(name).is_dir():
             raise UsageError(f"{name} is a folder; name the files in it ({name.rstrip('/')}/*)")
         else:
             with Path(name).open("rb") as stream:
+                _refuse_packed(name, stream)
                 yield name, stream
+
+
+PACKED = {
+    b"\x1f\x8b": ("compressed with gzip", "zcat"),
+    b"\xfd7zXZ\x00": ("compressed with xz", "xzcat"),
+    b"BZh": ("compressed with bzip2", "bzcat"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "zstdcat"),
+    b"\x04\x22\x4d\x18": ("compressed with lz4", "lz4cat"),
+    b"PK\x03\x04": ("a zip archive", "unzip -p"),
+    b"\xff\xfe": ("text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    b"\xfe\xff": ("text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+}
+"""First bytes of files in which no line could be found: what they are, and what makes a log of them."""
+
+
+def _refuse_packed(name: str, stream: BinaryIO) -> None:
+    """Raise UsageError for a file that has to be unpacked first. Nothing of ``stream`` is used up."""
+    if not isinstance(stream, BufferedReader):
+        return
+    head = stream.peek(300)[:300]
+    packed = next((known for start, known in PACKED.items() if head.startswith(start)), None)
+    if packed is None and head[257:262] == b"ustar":
+        packed = "a tar archive", "tar -xOf"
+    if packed is None and len(head) >= 8 and head[1:8:2] == b"\0\0\0\0" and b"\0" not in head[0:8:2]:
+        packed = "text in UTF-16", "iconv -f UTF-16LE -t UTF-8"
+    if packed is None:
+        return
+    what, how = packed
+    command = (
+        f"{how} | eaglecfg nccl-log -" if name == "-" else f"{how} {shlex.quote(name)} | eaglecfg nccl-log -"
+    )
+    raise UsageError(f"{'stdin' if name == '-' else name} is {what}, which is not read: {command}")
 
 
 def _settings(config: str, deployment: str | None) -> tuple[str, tuple[Asked, ...]]:

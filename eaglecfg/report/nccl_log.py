@@ -33,13 +33,14 @@ _STYLES: Mapping[str, Style] = {
 @dataclass(frozen=True, slots=True)
 class Shown:
     """Everything that is printed. ``deployment`` is empty where no config was given, ``against`` where no
-    other log was."""
+    other log was. ``of_the_log``: variables of the deployment that only make the log."""
 
     log: NcclLog
     deployment: str = ""
     verdicts: tuple[Verdict, ...] = ()
     against: str = ""
     compared: tuple[Compared, ...] = ()
+    of_the_log: tuple[str, ...] = ()
 
 
 def wanted() -> str:
@@ -192,7 +193,7 @@ def _environment(shown: Shown) -> Iterator[Line]:
         ]
         plain = [one.value for one in values]
         beside = ""
-        if shown.deployment and name not in asked:
+        if shown.deployment and name not in asked and name not in shown.of_the_log:
             beside = "  (not in the config)"
         elif name in asked and plain != [asked[name]]:
             beside = f"  (asked: {asked[name]})"
@@ -200,16 +201,20 @@ def _environment(shown: Shown) -> Iterator[Line]:
 
 
 def _verdicts(shown: Shown, width: int) -> Iterator[Line]:
-    if not shown.verdicts:
+    if not shown.verdicts and shown.of_the_log:
+        names = " and ".join(shown.of_the_log)
+        makes = "makes" if len(shown.of_the_log) == 1 else "make"
+        yield line(f"  it sets {names} alone, which {makes} the log")
+    elif not shown.verdicts:
         yield line("  it sets no variable of NCCL")
-    names = {one.name: f"{one.name}={one.asked}" for one in shown.verdicts}
-    widest = min(max((len(name) for name in names.values()), default=0), 40)
+    spelled = {one.name: f"{one.name}={one.asked}" for one in shown.verdicts}
+    widest = min(max((len(name) for name in spelled.values()), default=0), 40)
     for one in shown.verdicts:
         why = _cut(one.why)
         if one.needs:
             why += f"; needs NCCL_DEBUG_SUBSYS={','.join(one.needs)}"
         lead = line(
-            f"  {visible(names[one.name]):<{widest}}  ", Part(f"{one.status:<12}", _STYLES[one.status])
+            f"  {visible(spelled[one.name]):<{widest}}  ", Part(f"{one.status:<12}", _STYLES[one.status])
         )
         aligned = widest + 17
         yield from wrapped(lead, why, width, " " * (aligned if width - aligned >= 40 else 6))

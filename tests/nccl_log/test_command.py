@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import os
 import subprocess
 import sys
@@ -139,6 +142,83 @@ def test_a_deployment_without_nccl_settings(ask: Ask, folder: Path) -> None:
     code, out, _ = ask("ll.log", "--config", "eaglecfg.yaml", "-d", "other")
     assert code == 0
     assert "it sets no variable of NCCL" in out
+
+
+def test_a_deployment_that_only_makes_the_log(ask: Ask, folder: Path) -> None:
+    text = CONFIG.replace('nccl: {proto: LL, nvls_enable: "true", nthreads: 128}', "nccl: {debug: INFO}")
+    (folder / "eaglecfg.yaml").write_text(text.replace("NCCL_DEBUG: INFO", "A: b"), encoding="utf-8")
+    arguments = ["ll.log", "--config", "eaglecfg.yaml", "-d", "chat"]
+    code, out, _ = ask(*arguments)
+    assert code == 0
+    assert "it sets NCCL_DEBUG alone, which makes the log" in out
+    (folder / "eaglecfg.yaml").write_text(
+        text.replace("NCCL_DEBUG: INFO", "NCCL_DEBUG_SUBSYS: ENV"), encoding="utf-8"
+    )
+    assert "it sets NCCL_DEBUG and NCCL_DEBUG_SUBSYS alone, which make the log" in ask(*arguments)[1]
+
+
+@pytest.mark.parametrize("given", ["BANANA", "INIT,BANANA", "", "INIT,,ENV", "^", "^BANANA", "INIT ENV"])
+def test_subsystems_that_nccl_does_not_have_are_refused(ask: Ask, folder: Path, given: str) -> None:
+    code, out, err = ask("ll.log", "--subsystems", given)
+    assert (code, out) == (2, "")
+    assert "--subsystems takes names of NCCL_DEBUG_SUBSYS with commas between them, got '" in err
+    assert "INIT, COLL, P2P" in err
+
+
+def test_subsystems_are_read_as_nccl_reads_them(ask: Ask, folder: Path) -> None:
+    for given in ("init,env", "ALL", "^ENV", "INIT, COLL"):
+        assert ask("ll.log", "--subsystems", given)[0] == 0
+
+
+TEXT = "\n".join(written()).encode()
+PACKED = {
+    "log.gz": (gzip.compress(TEXT), "compressed with gzip", "zcat"),
+    "log.xz": (lzma.compress(TEXT), "compressed with xz", "xzcat"),
+    "log.bz2": (bz2.compress(TEXT), "compressed with bzip2", "bzcat"),
+    "log.zst": (b"\x28\xb5\x2f\xfd" + bytes(90), "compressed with zstd", "zstdcat"),
+    "log.zip": (b"PK\x03\x04" + bytes(90), "a zip archive", "unzip -p"),
+    "log.tar": (b"log".ljust(257, b"\0") + b"ustar\x0000" + bytes(300) + TEXT, "a tar archive", "tar -xOf"),
+    "bom.log": (TEXT.decode().encode("utf-16"), "text in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    "le.log": (TEXT.decode().encode("utf-16-le"), "text in UTF-16", "iconv -f UTF-16LE -t UTF-8"),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+def test_what_has_to_be_unpacked_first_is_said_to(
+    ask: Ask, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    content, what, how = PACKED[name]
+    (folder / name).write_bytes(content)
+    for form in ("text", "json"):
+        code, _, err = ask("ll.log", name, "--format", form)
+        assert code == 2
+        assert err == f"eaglecfg: {name} is {what}, which is not read: {how} {name} | eaglecfg nccl-log -\n"
+    assert ask("ll.log", "--against", name)[0] == 2
+    with (folder / name).open("rb") as stream:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))
+        assert ask("-")[2] == f"eaglecfg: stdin is {what}, which is not read: {how} | eaglecfg nccl-log -\n"
+
+
+def test_a_name_with_blanks_is_quoted_in_the_command(ask: Ask, folder: Path) -> None:
+    (folder / "a log.gz").write_bytes(gzip.compress(TEXT))
+    assert "zcat 'a log.gz' | eaglecfg" in ask("a log.gz")[2]
+
+
+def test_numbers_that_no_nccl_has_are_damage(ask: Ask, folder: Path) -> None:
+    lines = written()
+    more = said(
+        "AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={0..9999999999999}",
+        "AllReduce: 8 Bytes -> Algo RING proto LL channel{Lo..Hi}={9..2}",
+        "AllReduce [Symmetric]: 8 Bytes -> Kernel AllReduce_AGxLL_R nchannels 99999999 nthreads 64",
+        "99999999 coll channels, 0 collnet channels, 0 nvls channels, 1 p2p channels, "
+        "1 p2p channels per peer",
+    )
+    (folder / "plain.log").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "huge.log").write_text("\n".join([*lines, *more]), encoding="utf-8")
+    plain, huge = (json.loads(ask(name, "--format", "json")[1]) for name in ("plain.log", "huge.log"))
+    assert huge["choices"] == plain["choices"]
+    assert huge["communicators"] == plain["communicators"]
+    assert huge["cut_lines"] == plain["cut_lines"] + 4
 
 
 def test_what_nccl_chose_against_another_log(ask: Ask, folder: Path) -> None:

@@ -39,6 +39,8 @@ _PRINTED_BY: Mapping[str, str] = {
 }
 _GATHERS = frozenset(("AllGather", "ReduceScatter"))
 _MOST_RECENT = 4096
+_MOST_CHANNELS = 4096
+"""More channels, threads of a block or blocks of a cluster no NCCL has: what says so was damaged."""
 _MOST_BYTES = 1 << 62
 """No message is longer: such a number is what two lines in one another made."""
 _MATRIX_PATIENCE = 200
@@ -242,8 +244,10 @@ def _shape(state: State, process: ProcessState, tid: int, found: _Found) -> None
 
 def _channels(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     comm = process.comm(tid)
-    if comm is not None:
-        numbers = [int(found[name]) for name in ("coll", "collnet", "nvls", "p2p", "per_peer")]
+    numbers = [int(found[name]) for name in ("coll", "collnet", "nvls", "p2p", "per_peer")]
+    if max(numbers) > _MOST_CHANNELS:
+        state.cut += 1
+    elif comm is not None:
         comm.channels = Channels(*numbers)
 
 
@@ -302,6 +306,9 @@ def _choice(state: State, process: ProcessState, tid: int, found: _Found) -> Non
     algorithm, protocol = found["algorithm"], found["protocol"]
     span = (int(found["low"]), int(found["high"])) if found["low"] else None
     cluster = int(found["cluster"]) if found["cluster"] else None
+    if (span is not None and not span[0] <= span[1] < _MOST_CHANNELS) or (cluster or 0) > _MOST_CHANNELS:
+        state.cut += 1
+        return
     key = (
         _chosen(process, tid, function, size),
         function,
@@ -319,7 +326,7 @@ def _choice(state: State, process: ProcessState, tid: int, found: _Found) -> Non
 
 def _symmetric(state: State, process: ProcessState, tid: int, found: _Found) -> None:
     function, size, threads = found["function"], int(found["bytes"]), int(found["threads"])
-    if size > _MOST_BYTES:
+    if size > _MOST_BYTES or max(int(found["channels"]), threads) > _MOST_CHANNELS:
         state.cut += 1
         return
     span = (0, max(int(found["channels"]) - 1, 0))
