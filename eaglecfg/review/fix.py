@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from eaglecfg.record import record, replace
-from eaglecfg.review.fixed_data import comes_to, same_text
+from eaglecfg.review.fixed_data import comes_to, value_at
+from eaglecfg.rules.fingerprint import fingerprints
 from eaglecfg.rules.fixes import edits_of
 from eaglecfg.rules.model import Fix, Severity
 from eaglecfg.rules.outcome import Report, Reported
-from eaglecfg.schema.load import load_config
-from eaglecfg.schema.load_study import kind_of
+from eaglecfg.rules.sharing import Sharing
 from eaglecfg.source.document import Document
 from eaglecfg.source.edit import Editor, EditRefused, apply_edits
 from eaglecfg.source.read import parse_document
-from eaglecfg.source.span import KeyPath, show_path
+from eaglecfg.source.span import KeyPath
 
 MOST_PASSES = 50
 """A fix may open the way for another one, and items of one list go one by one."""
@@ -22,6 +22,8 @@ MOST_PASSES = 50
 BYTE_ORDER_MARK = "\ufeff"
 
 Check = Callable[[Sequence[Document]], Report]
+_Agreed = tuple[Reported, Fix]
+"""A finding, and its fix as everybody who reads the text agrees to it."""
 
 
 @record
@@ -62,8 +64,8 @@ def fix(
         if _texts(after) in seen:
             break
         result = check(after)
-        if _worse(report, result):
-            left += [Left(found, "with it the file could not be checked any more") for found in made]
+        if (reason := _worse(report, result)) is not None:
+            left += [Left(found, reason) for found in made]
             break
         every += made
         now, report = after, result
@@ -91,19 +93,17 @@ def _pass(
     after, made, left = list(documents), list[Reported](), list[Left]()
     for index, document in enumerate(documents):
         own = [found for found in wanted if found.document.name == document.name]
-        users = _Users(document) if own else None
-        agreed = []
+        sharing = Sharing(document)
+        agreed: list[_Agreed] = []
         for found in own:
             try:
-                assert users is not None
-                users.agree(found, own)
-                agreed.append(found)
+                agreed.append((found, sharing.settle(found, own)))
             except EditRefused as refused:
                 left.append(Left(found, str(refused)))
-        whole = _at_once(document, agreed)
+        whole = _at_once(document, [change for _, change in agreed])
         if whole is not None:
             after[index] = whole
-            made += agreed
+            made += [found for found, _ in agreed]
             continue
         after[index], some, refusals = _one_by_one(document, agreed)
         made += some
@@ -111,12 +111,11 @@ def _pass(
     return after, made, left
 
 
-def _at_once(document: Document, wanted: Sequence[Reported]) -> Document | None:
-    """``document`` with all fixes made in one go; None where some of them meet, or move what others want.
+def _at_once(document: Document, changes: Sequence[Fix]) -> Document | None:
+    """``document`` with all changes made in one go; None where some of them meet, or move what others want.
 
     Reading a file of many deployments again takes as long as checking it, so that one reading must do.
     """
-    changes = [found.finding.fix for found in wanted if found.finding.fix is not None]
     if not changes or any(change.also for change in changes):
         return None
     editor = Editor(document)
@@ -128,14 +127,10 @@ def _at_once(document: Document, wanted: Sequence[Reported]) -> Document | None:
     return after if after.text != document.text and comes_to(document, after, changes) else None
 
 
-def _one_by_one(
-    document: Document, wanted: Sequence[Reported]
-) -> tuple[Document, list[Reported], list[Left]]:
+def _one_by_one(document: Document, wanted: Sequence[_Agreed]) -> tuple[Document, list[Reported], list[Left]]:
     """Make each fix that can be made, each in the text that the last one left."""
     now, made, left = document, list[Reported](), list[Left]()
-    for found in wanted:
-        change = found.finding.fix
-        assert change is not None
+    for found, change in sorted(wanted, key=_turn):
         if not _untouched(document, now, change):
             continue  # another fix of this pass changed it; the next pass looks again
         try:
@@ -147,6 +142,13 @@ def _one_by_one(
             now = new
             made.append(found)
     return now, made, left
+
+
+def _turn(agreed: _Agreed) -> tuple[bool, int]:
+    """What takes lines or items out comes last and from the end of the file, so that all can go in a pass."""
+    found, change = agreed
+    takes = change.kind == "cut" or (change.kind == "remove" and isinstance(change.path[-1], int))
+    return takes, -found.span.start.line if takes else 0
 
 
 def _made(document: Document, change: Fix) -> Document:
@@ -167,80 +169,65 @@ def _read_again(document: Document, text: str) -> Document:
 
 def _untouched(before: Document, now: Document, change: Fix) -> bool:
     """Whether the places that ``change`` is about still hold what the finding saw."""
-    for each in (change, *change.also):
-        path = each.path
-        old, new = before.places.get(path), now.places.get(path)
-        if (old is None) != (new is None) or (old is not None and new is not None and old.text != new.text):
+    return all(
+        _same_value(before, now, each.path)
+        and _same_items(before, now, each.path)
+        and _same_cut(before, now, each)
+        for each in (change, *change.also)
+    )
+
+
+def _same_value(before: Document, now: Document, path: KeyPath) -> bool:
+    """Whether ``path`` holds what it held; for the way to a comment, which is empty, it always does."""
+    if not path:
+        return True
+    old, new = before.places.get(path), now.places.get(path)
+    if old is None or new is None:
+        return old is new
+    return old.text == new.text and value_at(before, path) == value_at(now, path)
+
+
+def _same_items(before: Document, now: Document, path: KeyPath) -> bool:
+    """Whether no list on the way to ``path`` lost an item up to the one that is meant.
+
+    Its index would stand for another item.
+    """
+    for depth, part in enumerate(path):
+        if not isinstance(part, int):
+            continue
+        old, new = value_at(before, path[:depth]), value_at(now, path[:depth])
+        if not isinstance(old, list) or not isinstance(new, list):
             return False
-        if each.span is not None and each.span.start.line > len(now.lines):
-            return False
-        if each.span is not None and _line(before, each) != _line(now, each):
+        if len(old) != len(new) and old[: part + 1] != new[: part + 1]:
             return False
     return True
 
 
-def _line(document: Document, change: Fix) -> str:
-    assert change.span is not None
-    return document.lines[change.span.start.line - 1]
-
-
-class _Users:
-    """Which deployments read the text that a fix is about, through ``defaults:``, anchors and aliases."""
-
-    def __init__(self, document: Document) -> None:
-        self._document = document
-        self._readers: dict[KeyPath, set[str]] = {}
-        if kind_of(document) == "config":
-            for deployment in load_config(document).deployments:
-                for path in deployment.origin.values():
-                    self._readers.setdefault(path, set()).add(deployment.name)
-
-    def agree(self, found: Reported, wanted: Iterable[Reported]) -> None:
-        """Raise EditRefused where a deployment reads the same text and does not want it changed so."""
-        asked, change = list(wanted), found.finding.fix
-        assert change is not None
-        for each in (change, *change.also):
-            if each.kind in ("cut", "add"):
-                if found.deployment is not None:
-                    self._alone(each)
-                continue
-            group = same_text(self._document, each.path)
-            readers = {name for path in group for name in self._readers.get(path, ())}
-            if len(readers) < 2:
-                continue
-            agreed = self._agreed(each, group, asked)
-            if None in agreed or readers <= agreed:
-                continue
-            others = ", ".join(sorted(readers - {name for name in agreed if name is not None}))
-            what = show_path(each.path)
-            raise EditRefused(f"{what} is shared with {others}, where nothing asks for the change")
-
-    def _agreed(self, change: Fix, group: Collection[KeyPath], asked: Iterable[Reported]) -> set[str | None]:
-        """The deployments that want this very change; None for a finding about the file."""
-        agreed: set[str | None] = set()
-        for found in asked:
-            fix = found.finding.fix
-            assert fix is not None
-            for each in (fix, *fix.also):
-                if (each.kind, each.text) == (change.kind, change.text) and each.path in group:
-                    agreed.add(found.deployment)
-        return agreed
-
-    def _alone(self, change: Fix) -> None:
-        """A key is added to a block that this deployment alone reads."""
-        parent = change.path[:-1]
-        while parent and parent not in self._document.places:
-            parent = parent[:-1]
-        place = self._document.places.get(parent)
-        if change.kind == "add" and (parent[:1] == ("defaults",) or (place is not None and place.shared)):
-            raise EditRefused(f"{show_path(parent)} is shared with other deployments")
+def _same_cut(before: Document, now: Document, change: Fix) -> bool:
+    """Whether the text to be cut is the one that was meant, and not one like it on another line."""
+    if change.span is None:
+        return True
+    number = change.span.start.line
+    if before.lines[:number] == now.lines[:number]:
+        return True
+    return len(before.lines) == len(now.lines) and before.lines[number - 1] == now.lines[number - 1]
 
 
 def _texts(documents: Sequence[Document]) -> tuple[str, ...]:
     return tuple(document.text for document in documents)
 
 
-def _worse(before: Report, after: Report) -> bool:
-    """Whether something crashes, or cannot be taken apart, that was fine before."""
+def _worse(before: Report, after: Report) -> str | None:
+    """What is lost: it crashes, cannot be taken apart, or counts what was accepted; None for nothing."""
     order: Mapping[int, int] = {4: 2, 2: 1}
-    return order.get(after.exit_code(), 0) > order.get(before.exit_code(), 0)
+    if order.get(after.exit_code(), 0) > order.get(before.exit_code(), 0):
+        return "with it the file could not be checked any more"
+    accepted = set(_marked([each.found for each in before.accepted]))
+    if accepted.intersection(_marked(after.findings)):
+        return "with it a finding would count again that the file accepts"
+    return None
+
+
+def _marked(findings: Sequence[Reported]) -> list[tuple[str, str]]:
+    names = (found.document.name for found in findings)
+    return list(zip(names, fingerprints(findings), strict=True))

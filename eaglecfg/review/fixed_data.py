@@ -9,20 +9,10 @@ from typing import Any
 
 from eaglecfg.rules.fixes import kept_blocks
 from eaglecfg.rules.model import Fix
+from eaglecfg.rules.sharing import reached
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import parse_document
-from eaglecfg.source.span import KeyPath, Place, Span
-
-
-def same_text(document: Document, path: KeyPath) -> tuple[KeyPath, ...]:
-    """Every path whose value is the text at ``path``: itself, and the others through anchor and alias."""
-    place = document.places.get(path)
-    if place is None or not place.shared:
-        return (path,)
-    text = _text_of(place)
-    return tuple(
-        other for other, found in document.places.items() if found.shared and _text_of(found) == text
-    )
+from eaglecfg.source.span import KeyPath
 
 
 def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
@@ -33,9 +23,9 @@ def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
     wanted = deepcopy(before.data)
     written: dict[KeyPath, str] = {}
     done: set[tuple[str, KeyPath]] = set()
-    for fix in fixes:
-        paths = same_text(before, fix.path) if fix.kind != "add" else (fix.path,)
-        for path in paths if fix.kind != "cut" else ():
+    # Items of one list from its end, so that the others stay where they were found.
+    for fix in sorted(fixes, key=lambda fix: _place_in_lists(fix), reverse=True):
+        for path in reached(before, fix) if fix.kind != "cut" else ():
             if (fix.kind, path) in done:
                 continue  # a setting that two deployments share, and both want changed
             done.add((fix.kind, path))
@@ -52,8 +42,10 @@ def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
     return _without(wanted, written) == _without(after.data, written)
 
 
-def _text_of(place: Place) -> Span:
-    return place.origin or place.value
+def _place_in_lists(fix: Fix) -> tuple[bool, tuple[int, ...]]:
+    """What is taken out of lists comes last, by its indices."""
+    taken = fix.kind == "remove"
+    return not taken, tuple(part for part in fix.path if isinstance(part, int)) if taken else ()
 
 
 def _change(data: Any, path: KeyPath, fix: Fix) -> None:
@@ -100,6 +92,11 @@ def _says(document: Document, path: KeyPath, text: str) -> bool:
     if meant is not None and meant.text is not None:
         return place.text in (meant.text, text)
     return place.text == text or _dumped(_at(document.data, path)) == _dumped(alone.data["x"])
+
+
+def value_at(document: Document, path: KeyPath) -> Any:
+    """The value at a path that stands in ``document``."""
+    return _at(document.data, path)
 
 
 def _at(data: Any, path: KeyPath) -> Any:

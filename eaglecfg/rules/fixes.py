@@ -22,7 +22,8 @@ def edits_of(document: Document, fix: Fix, editor: Editor | None = None) -> tupl
 def _edit(editor: Editor, fix: Fix) -> Edit:
     match fix.kind:
         case "set":
-            return editor.set(fix.path, fix.text, as_text=_means_text(editor.document, fix))
+            as_text = _means_text(editor.document, fix)
+            return editor.set(fix.path, fix.text, as_text=as_text, at_alias=fix.at_alias)
         case "rename":
             return editor.rename(fix.path, fix.text)
         case "remove":

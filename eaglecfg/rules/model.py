@@ -78,7 +78,8 @@ class Fix:
     ``cut`` takes the text at ``span`` out, which holds no data: a comment, a key that is written again. A
     ``safe`` one keeps what runs as it is, makes the file say what the checkpoint and the engine do, or spells
     what alone can have been meant; the others are a guess. ``also`` are changes that belong to it: all are
-    made, or none.
+    made, or none. ``at_alias`` puts a value in place of the alias that stands at ``path``; without it the
+    text behind the anchor changes.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Fix:
     kind: Literal["set", "rename", "remove", "add", "cut"] = "set"
     also: tuple[Fix, ...] = ()
     span: Span | None = None
+    at_alias: bool = False
 
 
 @record

@@ -55,13 +55,24 @@ class Editor:
             self._starts.append(self._starts[-1] + len(line) + 1)
         self.newline = "\r\n" if document.text.count("\r\n") * 2 > document.text.count("\n") else "\n"
 
-    def set(self, path: KeyPath, text: str, *, as_text: bool = False, comments_go: bool = False) -> Edit:
+    def set(
+        self,
+        path: KeyPath,
+        text: str,
+        *,
+        as_text: bool = False,
+        comments_go: bool = False,
+        at_alias: bool = False,
+    ) -> Edit:
         """Give the value at ``path`` the source text ``text``, quoted where it has to be.
 
         ``as_text``: the value means its spelling, so that quotes around it may stay. ``comments_go``: those
-        inside a list or a mapping may go with it.
+        inside a list or a mapping may go with it. ``at_alias``: write it in place of an alias, so that the
+        text behind the anchor stays.
         """
         place = self._place(path)
+        if at_alias and place.origin is not None:
+            return Edit(self.offset(place.value.start), self.offset(place.value.end), self._spelled(text, ""))
         span = place.origin or place.value
         start, end = self.offset(span.start), self.offset(span.end)
         old = self.document.text[start:end]
