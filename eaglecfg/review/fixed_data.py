@@ -9,7 +9,7 @@ from typing import Any
 
 from eaglecfg.rules.fixes import kept_blocks
 from eaglecfg.rules.model import Fix
-from eaglecfg.rules.sharing import reached
+from eaglecfg.rules.sharing import Reach
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath
@@ -23,9 +23,10 @@ def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
     wanted = deepcopy(before.data)
     written: dict[KeyPath, str] = {}
     done: set[tuple[str, KeyPath]] = set()
+    reach = Reach(before)
     # Items of one list from its end, so that the others stay where they were found.
     for fix in sorted(fixes, key=lambda fix: _place_in_lists(fix), reverse=True):
-        for path in reached(before, fix) if fix.kind != "cut" else ():
+        for path in reach.of(fix) if fix.kind != "cut" else ():
             if (fix.kind, path) in done:
                 continue  # a setting that two deployments share, and both want changed
             done.add((fix.kind, path))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from eaglecfg.record import replace
@@ -21,28 +21,44 @@ Reader = tuple[str | None, KeyPath]
 """A deployment, None for the file itself, and the document path at which it reads."""
 
 
-def reached(document: Document, fix: Fix) -> tuple[KeyPath, ...]:
-    """Every path of ``document`` that holds something else once ``fix`` alone is made.
+class Reach:
+    """What the anchors and aliases of ``document`` tie together."""
 
-    A value that is set is the text behind its anchor, for all its aliases, or with ``at_alias`` the alias
-    alone. A key that goes, or gets another name, is there once for every alias of a mapping around it.
-    """
-    place = document.places.get(fix.path)
-    if place is None or not place.shared or fix.kind in ("add", "cut"):
-        return (fix.path,)
-    spot = _spot(place, fix)
-    return tuple(
-        path
-        for path, other in document.places.items()
-        if other.shared and _spot(other, fix) == spot and (fix.kind == "set" or path[-1:] == fix.path[-1:])
-    )
+    def __init__(self, document: Document) -> None:
+        self._places = document.places
 
+    def of(self, fix: Fix) -> tuple[KeyPath, ...]:
+        """Every path that holds something else once ``fix`` alone is made.
 
-def _spot(place: Place, fix: Fix) -> Span:
-    """The text that ``fix`` edits at ``place``."""
-    if fix.kind == "set":
-        return place.value if fix.at_alias else place.origin or place.value
-    return place.key or place.value
+        A value that is set is the text behind its anchor, for all its aliases, or with ``at_alias`` the
+        alias alone. A key that goes, or gets another name, is there once for every alias of a mapping
+        around it.
+        """
+        place = self._places.get(fix.path)
+        if place is None or not place.shared or fix.kind in ("add", "cut"):
+            return (fix.path,)
+        if fix.kind != "set":
+            return tuple(path for path in self._entries[place.key or place.value] if path[-1] == fix.path[-1])
+        return tuple(self._aliases[place.value] if fix.at_alias else self._texts[place.origin or place.value])
+
+    @cached_property
+    def _entries(self) -> dict[Span, list[KeyPath]]:
+        return self._by(lambda place: place.key or place.value)
+
+    @cached_property
+    def _texts(self) -> dict[Span, list[KeyPath]]:
+        return self._by(lambda place: place.origin or place.value)
+
+    @cached_property
+    def _aliases(self) -> dict[Span, list[KeyPath]]:
+        return self._by(lambda place: place.value)
+
+    def _by(self, spot: Callable[[Place], Span]) -> dict[Span, list[KeyPath]]:
+        found: dict[Span, list[KeyPath]] = {}
+        for path, place in self._places.items():
+            if place.shared and path:
+                found.setdefault(spot(place), []).append(path)
+        return found
 
 
 class Sharing:
@@ -50,6 +66,7 @@ class Sharing:
 
     def __init__(self, document: Document) -> None:
         self._document = document
+        self._reach = Reach(document)
 
     @cached_property
     def _readers(self) -> dict[KeyPath, set[str]]:
@@ -94,19 +111,20 @@ class Sharing:
 
     def _against(self, change: Fix, asked: Iterable[Reported]) -> list[Reader]:
         """The readers of the text that did not ask for this very change."""
-        paths = reached(self._document, change)
+        paths = self._reach.of(change)
+        inside = {path: _inside(path) for path in paths}
         agreed: set[Reader] = set()
         for found in asked:
             fix = found.finding.fix
             assert fix is not None
             for each in (fix, *fix.also):
-                if (each.kind, each.text) != (change.kind, change.text) or each.path not in paths:
+                if (each.kind, each.text) != (change.kind, change.text) or each.path not in inside:
                     continue
                 if found.deployment is not None:
                     agreed.add((found.deployment, each.path))
                     continue
                 # What the schema says of one path holds for the same setting of every deployment.
-                same = [path for path in paths if _inside(path) == _inside(each.path)]
+                same = [path for path in paths if inside[path] == inside[each.path]]
                 agreed |= {reader for path in same for reader in self._readers_of(path)}
         return [reader for path in paths for reader in self._readers_of(path) if reader not in agreed]
 
@@ -130,8 +148,8 @@ class Sharing:
         place = self._document.places.get(change.path)
         if change.kind != "remove" or place is None or place.origin is not None:
             return
-        going = reached(self._document, change)
-        using = [path for path in reached(self._document, replace(change, kind="set")) if path not in going]
+        going = self._reach.of(change)
+        using = [path for path in self._reach.of(replace(change, kind="set")) if path not in going]
         if using:
             raise EditRefused(f"{show_path(using[0])} reads its value through an anchor")
 
