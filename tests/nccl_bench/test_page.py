@@ -8,6 +8,7 @@ import pytest
 
 from eaglecfg.nccl.bench.launches import read_recorded
 from eaglecfg.nccl.bench.verdicts import Outcome
+from eaglecfg.nccl.latency import latency_table
 from eaglecfg.report.bench_allreduce import matrix
 from eaglecfg.tune.collective_judge import judge
 
@@ -59,3 +60,13 @@ def test_what_the_page_says_in_words_is_in_the_results(outcome: Outcome) -> None
     assert round(saved) == 42
     worse = [cell.change or 0 for cell in outcome.cells if cell.setting == "P2P off"]
     assert (round(1 + min(worse), 1), round(1 + max(worse), 1)) == (1.7, 5.2)
+
+
+def test_what_trace_compares_its_model_with_is_the_recorded_run(outcome: Outcome) -> None:
+    table = latency_table()["measured"]
+    at = {cell.setting: cell for cell in outcome.cells if cell.size == table["bytes"]}
+    assert {name: round(at[name].us or 0, 2) for name in table["us"]} == table["us"]
+    assert round(at["default"].us or 0, 2) == table["default"]
+    assert outcome.plan.ranks == table["ranks"]
+    assert {gpu["name"] for gpu in outcome.facts["gpus"]} == {f"NVIDIA {table['gpu']}"}
+    assert (ROOT / table["recorded"]).is_file()
