@@ -190,7 +190,7 @@ def test_the_model_is_off_by_what_the_output_says() -> None:
         assert 0.5 < model / measured < 2
     # The words of docs/decode-path.md.
     off = {name: round((model / measured - 1) * 100) for name, (model, measured) in found.items()}
-    assert off == {"LL": 14, "LL128": 42, "Simple": -26}
+    assert off == {"LL": 15, "LL128": 41, "Simple": -26}
     table = latency_table()["measured"]
     may = chosen(table["ranks"], table["bytes"], Machine("nvswitch", gpu_of("H200")), ALL)
     assert [each.name for each in may] == ["Ring LL"]
