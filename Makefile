@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint install clean
+.PHONY: demo tutorial test lint docs install clean
 
 demo: $(VENV)/.installed
 	@sh examples/demo.sh $(BIN)/eaglecfg $(BIN)/python
+
+# What docs/tutorial.md shows, run in a temporary folder; about five minutes.
+tutorial: $(VENV)/.installed
+	@$(BIN)/python docs/run.py docs/tutorial.md
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -q
@@ -16,6 +20,12 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Everything in docs/ and schemas/ that a command prints; the tutorial runs for real.
+docs: $(VENV)/.installed
+	$(BIN)/eaglecfg schema --write schemas
+	$(BIN)/eaglecfg rules --write docs
+	$(BIN)/python docs/run.py --write docs
 
 install: $(VENV)/.installed
 
