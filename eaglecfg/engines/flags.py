@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import islice, takewhile
 from typing import Any
 
 from eaglecfg.record import record
@@ -45,10 +47,44 @@ class Flags(Mapping[str, FlagFact]):
     def _aliases(self) -> dict[str, str]:
         return {alias: name for name, row in self._rows.items() for alias in row.get("aliases", ())}
 
+    @cached_property
+    def _options(self) -> dict[str, str]:
+        """Every option of the parser, with underscores, and the flag behind it, in order."""
+        out = dict(self._aliases)
+        for name, row in self._rows.items():
+            out[_plain(row.get("option", "")) or name] = name
+        return dict(sorted(out.items()))
+
+    @cached_property
+    def _ordered(self) -> list[str]:
+        return list(self._options)
+
+    def whole(self, name: str) -> str | None:
+        """The field name behind ``name`` where that is written out: a flag's own name, or an alias."""
+        plain = _plain(name)
+        return plain if plain in self._rows else self._aliases.get(plain)
+
+    def begun(self, name: str) -> Mapping[str, str]:
+        """Options that begin with ``name``, with underscores, and the flag behind each.
+
+        SGLang's parser is a plain argparse.ArgumentParser in every version read: it takes a beginning for the
+        one option that has it, and refuses a beginning of two, even of two names of one flag.
+        """
+        plain = _plain(name)
+        if not plain:
+            return {}
+        first = bisect_left(self._ordered, plain)
+        alike = takewhile(lambda one: one.startswith(plain), islice(self._ordered, first, None))
+        return {option: self._options[option] for option in alike}
+
     def canonical(self, name: str) -> str:
-        """The field name behind ``name``, which may have hyphens or leading dashes, or be an alias."""
-        plain = name.lstrip("-").replace("-", "_")
-        return plain if plain in self._rows else self._aliases.get(plain, plain)
+        """The field name behind ``name``, which may have hyphens or leading dashes, be an alias, or be the
+        beginning of one option alone; ``name`` with underscores where no flag is behind it."""
+        found = self.whole(name)
+        if found is not None:
+            return found
+        begun = self.begun(name)
+        return next(iter(begun.values())) if len(begun) == 1 else _plain(name)
 
     def __getitem__(self, name: str) -> FlagFact:
         row = self._rows[name]
@@ -72,3 +108,7 @@ class Flags(Mapping[str, FlagFact]):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+
+def _plain(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")

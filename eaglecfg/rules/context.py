@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.engines.arguments import Argument, arguments
+from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.boundaries import Boundaries, boundaries_of
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
@@ -38,10 +39,13 @@ class Context:
     problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
     server arguments that the deployment gives, under the engine's names; ``engine_says`` is what the
     installed engine makes of them, and ``running`` what a running server says, where somebody asked it to.
+    ``deployment`` is as the file has it, ``whole`` the same with every flag in its own block: ``model``,
+    ``where`` and ``refused`` go by that one, so that no rule misses a flag that stands under ``server``.
     """
 
     config: LoadedConfig
     deployment: LoadedDeployment | None = None
+    whole: LoadedDeployment | None = None
     target: CheckpointFacts | None = None
     draft: CheckpointFacts | None = None
     engine: EngineFacts | None = None
@@ -58,19 +62,19 @@ class Context:
 
     @property
     def model(self) -> Deployment:
-        """The typed deployment; only for rules of scope ``deployment``."""
-        assert self.deployment is not None
-        return self.deployment.model
+        """The typed deployment, every flag in its own block; only for rules of scope ``deployment``."""
+        assert self.whole is not None
+        return self.whole.model
 
     def where(self, *path: str | int) -> KeyPath:
         """The document path of a path inside the deployment, or of its nearest parent in the file."""
-        assert self.deployment is not None
-        return self.deployment.document_path(path)
+        assert self.whole is not None
+        return self.whole.document_path(path)
 
     def refused(self, *path: str | int) -> bool:
         """Whether the schema refused the value at ``path``: its absence in ``model`` means nothing then."""
-        assert self.deployment is not None
-        return any(path[: len(given)] == given for given in self.deployment.refused)
+        assert self.whole is not None
+        return any(path[: len(given)] == given for given in self.whole.refused)
 
     def argument(self, name: str) -> Any:
         """The value that the deployment gives for a server flag, or None."""
@@ -138,11 +142,12 @@ def deployment_context(
     config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints
 ) -> Context:
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
-    source, model = config.document, deployment.model
+    engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    whole = loaded_in_blocks(deployment, engine)
+    source, model = config.document, whole.model
     target = checkpoints.get(source, model.target, "target")
     draft = checkpoints.get(source, model.draft, "draft") if model.draft is not None else None
-    engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
-    given = dict(arguments(model, engine))
+    given = dict(arguments(deployment.model, engine))
     record = draft.training if draft is not None else None
     training, problem = read_training(record) if record is not None else (None, "")
     resolution = boundaries = None
@@ -153,6 +158,7 @@ def deployment_context(
     return Context(
         config=config,
         deployment=deployment,
+        whole=whole,
         target=target,
         draft=draft,
         engine=engine,

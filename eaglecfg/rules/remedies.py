@@ -72,8 +72,8 @@ def _given(context: Context, name: str) -> KeyPath | None:
 
 def _exactly(context: Context, path: KeyPath) -> KeyPath | None:
     """The document path of ``path``, None where only a parent of it stands in the file."""
-    assert context.deployment is not None
-    return context.deployment.origin.get(path)
+    assert context.whole is not None
+    return context.whole.origin.get(path)
 
 
 def _source(value: Any) -> str:

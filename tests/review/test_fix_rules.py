@@ -24,7 +24,7 @@ EXAMPLES = [
 ]
 
 
-FURTHER = {"EC122": {"EC123"}, "EC503": {"EC205"}, "EC703": {"EC704"}}
+FURTHER = {"EC122": {"EC123"}, "EC703": {"EC704"}}
 """What the rules see of an example once the fix is made, and could not see before."""
 
 

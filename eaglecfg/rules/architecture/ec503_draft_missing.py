@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.record import replace
 from eaglecfg.rules.architecture.drafts import engine_label, runs_eagle3
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
-from eaglecfg.rules.remedies import give, leave_out
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -16,18 +14,7 @@ def check(context: Context) -> Iterator[Item]:
     if context.model.draft is not None or context.refused("draft") or not runs_eagle3(context):
         return
     if context.argument("speculative_draft_model_path") is not None:
-        yield Finding(
-            "the draft is named in the server block, not as draft.checkpoint, where eaglecfg would read it",
-            path=context.argument_path("speculative_draft_model_path"),
-            severity=Severity.WARNING,
-            today=Today.NOTHING,
-            why="nothing about the wiring between target and draft is checked",
-            help="move the path to draft: {checkpoint: ...}",
-            fix=_move(context),
-            values={"draft": None},
-            incomplete=True,
-        )
-        return
+        return  # no text, of which another rule says so
     yield Finding(
         "algorithm EAGLE3 needs a draft, but the deployment names none",
         path=context.where("speculative"),
@@ -36,16 +23,6 @@ def check(context: Context) -> Iterator[Item]:
         help="add draft: {checkpoint: ...} with an EAGLE-3 draft, or set speculative: off",
         values={"algorithm": "EAGLE3", "draft": None},
     )
-
-
-def _move(context: Context) -> Fix | None:
-    """The same path where it is read; a relative one counts from the file there, so that it is a guess."""
-    old = leave_out(context, "speculative_draft_model_path")
-    named = context.argument("speculative_draft_model_path")
-    if old is None or not isinstance(named, str):
-        return None
-    new = give(context, ("draft", "checkpoint"), named)
-    return replace(old, title="move the path to draft.checkpoint", also=(new,))
 
 
 def _instead(context: Context) -> str:

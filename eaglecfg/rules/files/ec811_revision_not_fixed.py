@@ -38,8 +38,8 @@ def _fix(context: Context, side: str, commit: str | None) -> Fix | None:
     """The commit that the revision stands for today."""
     if not commit:
         return None
-    assert context.deployment is not None
-    given = context.deployment.origin.get((side, "revision"))
+    assert context.whole is not None
+    given = context.whole.origin.get((side, "revision"))
     if given is not None:
         return Fix(f"set {side}.revision to {commit}", given, commit, safe=False)
     return give(context, (side, "revision"), commit)

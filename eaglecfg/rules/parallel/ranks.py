@@ -39,7 +39,7 @@ class Ranks:
 
 
 def ranks(ctx: Context) -> Ranks:
-    """The ranks of a deployment, from its parallel block."""
+    """The ranks of a deployment."""
     parallel = ctx.model.parallel
     tensor = parallel.tp_size
     if parallel.attn_dp_size is not None and parallel.attn_dp_size > 1:
@@ -53,7 +53,11 @@ def unsettled(ctx: Context) -> NotChecked | None:
     """Why nothing can be said about ranks: the schema refused one of the numbers they follow from."""
     names = ("tp_size", "dp_size", "attn_dp_size", "enable_dp_attention", "ep_size", "pp_size", "nnodes")
     wrong = next((name for name in names if ctx.refused("parallel", name)), None)
-    return NotChecked(f"parallel.{wrong} was refused") if wrong is not None else None
+    if wrong is None:
+        return None
+    path = ctx.where("parallel", wrong)
+    block = "server" if path[-2:-1] == ("server",) else "parallel"
+    return NotChecked(f"{block}.{path[-1] if block == 'server' else wrong} was refused")
 
 
 def spread(heads: int, ranks: int) -> bool:

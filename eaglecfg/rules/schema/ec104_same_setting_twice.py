@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, takewhile
+from collections.abc import Iterator
 
+from eaglecfg.engines.blocks import canonical
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Rule, Severity, Today
 from eaglecfg.rules.schema.problems import finding_of
@@ -17,6 +16,7 @@ _WHY = "which of the two wins depends on the order of flags or on the program th
 def check(context: Context) -> Iterator[Item]:
     """One place per setting, even where both say the same: the next edit would change only one of them."""
     assert context.deployment is not None
+    place = context.deployment.document_path
     # What defaults: gives twice belongs to no deployment; the first one reports it.
     first = context.config.deployments[:1] == (context.deployment,)
     for problem in context.config.problems:
@@ -29,8 +29,7 @@ def check(context: Context) -> Iterator[Item]:
         if setting not in seen:
             seen[setting] = path
             continue
-        earlier = context.where(*seen[setting])
-        now = context.where(*path)
+        earlier, now = place(seen[setting]), place(path)
         yield Finding(
             f"{_spelled(seen[setting], earlier)} and {_spelled(path, now)} are the same setting, given twice",
             path=now,
@@ -46,14 +45,16 @@ def _fix(context: Context, first: KeyPath, second: KeyPath) -> Fix | None:
     """Take the second one out where both say the same."""
     data = context.config.document.data
     values = []
-    for path in (context.where(*first), context.where(*second)):
+    assert context.deployment is not None
+    where = context.deployment.document_path
+    at = where(second)
+    for path in (where(first), at):
         place, value = context.config.document.places.get(path), data
         for part in path:
             value = value.get(part) if isinstance(value, dict) else None
         values.append((value, place.text if place is not None else None))
     if values[0] != values[1] or values[0][0] is None:
         return None
-    at = context.where(*second)
     return Fix(f"remove {at[-1]}, which says the same once more", at, kind="remove")
 
 
@@ -64,7 +65,8 @@ def _spelled(path: KeyPath, document_path: KeyPath) -> str:
 
 def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     """Every setting of the deployment under one name per setting, with its path inside the deployment."""
-    model = context.model
+    assert context.deployment is not None
+    model = context.deployment.model  # as the file has it: what stands in two places is one in ``model``
     yield "model_path", ("target", "checkpoint")
     if model.target.revision is not None:
         yield "revision", ("target", "revision")
@@ -79,39 +81,12 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     elif model.speculative is not None:
         for name in sorted(model.speculative.model_fields_set):
             yield f"speculative_{name}", ("speculative", name)
-    yield from _server_settings(context)
+    for name in model.server:
+        yield canonical(name, context.engine), ("server", name)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
     for name in model.env:
         yield f"env {name}", ("env", name)
-
-
-def _server_settings(context: Context) -> Iterator[tuple[str, KeyPath]]:
-    flags = context.engine.flags if context.engine is not None else {}
-    # The table of all spellings is for names that are not whole; few files have any, and it costs to make.
-    whole = all(name in flags for name in context.model.server)
-    spellings = {} if whole else _spellings(context)
-    ordered = sorted(spellings)
-    for name in context.model.server:
-        yield (name if whole else spellings.get(name) or _begun(name, spellings, ordered)), ("server", name)
-
-
-def _spellings(context: Context) -> Mapping[str, str]:
-    """Every spelling of a server flag -> its name, as this engine version has them."""
-    out: dict[str, str] = {}
-    for flag in context.engine.flags.values() if context.engine is not None else ():
-        out[flag.name] = flag.name
-        for alias in flag.aliases:
-            out[alias.lstrip("-").replace("-", "_")] = flag.name
-    return out
-
-
-def _begun(name: str, spellings: Mapping[str, str], ordered: Sequence[str]) -> str:
-    """The flag that ``name`` sets; the engine's parser takes any beginning that only one flag has."""
-    first = bisect_left(ordered, name)
-    alike = takewhile(lambda one: one.startswith(name), islice(ordered, first, None))
-    begun = {spellings[one] for one in alike}
-    return begun.pop() if len(begun) == 1 else name
 
 
 RULE = Rule(
