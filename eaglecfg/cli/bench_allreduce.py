@@ -117,7 +117,7 @@ def command(
     if dry_run:
         from eaglecfg.cli.bench_progress import plan_lines
 
-        click.echo("\n".join(plan_lines(plan)))
+        click.echo("\n".join(plan_lines(plan, columns())))
         return 0
     return _run(plan, output, form, color)
 
@@ -148,7 +148,7 @@ def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
     with Raw(output, plan) as raw, Progress(plan, sys.stderr.isatty()) as progress:
         if len(plan.settings) > 1 and importlib.util.find_spec("scipy") is None:
             note("note: without scipy there are no intervals; --output keeps all results for a later --from")
-        for text in plan_lines(plan):
+        for text in plan_lines(plan, columns()):
             note(text)
 
         def hear(kind: str, about: Mapping[str, Any]) -> None:

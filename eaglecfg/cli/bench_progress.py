@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,8 +27,8 @@ ASSUMED_S = 6.0
 LONGEST_STATUS = 100
 
 
-def plan_lines(plan: BenchPlan) -> list[str]:
-    """What will be launched."""
+def plan_lines(plan: BenchPlan, width: int) -> list[str]:
+    """What will be launched, in lines of ``width`` columns."""
     sizes = ", ".join(size_words(size.bytes) for size in plan.sizes)
     count = len(plan.settings) * (plan.processes + 1)
     names = [
@@ -36,10 +37,25 @@ def plan_lines(plan: BenchPlan) -> list[str]:
     ]
     parts = f"{_counted(len(plan.settings), 'check')}, {_counted(plan.processes, 'timed round')}"
     return [
-        f"sizes     {sizes} of {plan.dtype}",
-        f"settings  {'; '.join(map(visible, names))}",
-        f"launches  {parts}: {count} of {plan.ranks} processes, about {duration(count * ASSUMED_S)}",
+        *_folded("sizes", f"{sizes} of {plan.dtype}", width),
+        *_folded("settings", "; ".join(map(visible, names)), width),
+        *_folded(
+            "launches",
+            f"{parts}: {count} of {plan.ranks} processes, about {duration(count * ASSUMED_S)}",
+            width,
+        ),
     ]
+
+
+def _folded(what: str, text: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, 40),
+        initial_indent=f"{what:<10}",
+        subsequent_indent=" " * 10,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _counted(count: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from eaglecfg.nccl.latency import CONSTANTS_SINCE, Estimate, chosen, estimates, 
 from eaglecfg.nccl.paths import FUSED, TITLES, Machine, Taken, size_words
 from eaglecfg.nccl.version import at_least
 from eaglecfg.report.styled import Line, Part, Style, line, wrapped
+from eaglecfg.report.table import Table
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.nccl.paths import pairs_for, path_of
 from eaglecfg.rules.nccl.settings import Settings, look
@@ -37,7 +38,7 @@ def section(context: Context, width: int) -> list[Line]:
         why = "no engine version that eaglecfg knows is named"
         return [*wrapped(line(Part(f"{HEAD}:", "bold")), why, width, "  ")]
     if path.small.carrier == "none":
-        return [line(Part(f"{HEAD}:", "bold"), f" {path.small.why}")]
+        return wrapped(line(Part(f"{HEAD}:", "bold")), path.small.why, width, "  ")
     version = context.engine.version if context.engine is not None else ""
     out = [line(Part(f"{HEAD} over {path.ranks} ranks", "bold"))]
     for taken in path.takers:
@@ -45,7 +46,7 @@ def section(context: Context, width: int) -> list[Line]:
     if path.gathers:
         return out
     if path.steps:
-        out += [(), *_table(context, path)]
+        out += [(), *_table(context, path, width)]
         out += _notes(context, path, width)
     else:
         why = "sizes are not known: they need hidden_size of config.json and the shape of speculation"
@@ -71,7 +72,7 @@ def _place(source: str, version: str) -> str:
     return f"{'' if wheel.endswith(f' {version}') else 'as in '}{wheel} {code}"
 
 
-def _table(context: Context, path: DecodePath) -> Iterator[Line]:
+def _table(context: Context, path: DecodePath, width: int) -> Iterator[Line]:
     view = look(context)
     rows = [_row(view, path, step) for step in _shown(path)]
     head: tuple[str, ...] = ("", "batch", "tokens", "bytes a call", "calls", "carried by", "estimate")
@@ -79,19 +80,12 @@ def _table(context: Context, path: DecodePath) -> Iterator[Line]:
         head, rows = head[:-1], [row[:-1] for row in rows]
     if all(taken.carrier == "not_known" for taken in path.takers):
         head, rows = head[:-1], [row[:-1] for row in rows]
-    widths = [max(len(row[index]) for row in (head, *rows)) for index in range(len(head))]
-    numbers = (1, 2, 3, 4)
+    table = Table((head, *rows), width, right=(1, 2, 3, 4))
+    yield from table.lines(head, "dim")
     last = ""
-    for number, row in enumerate((head, *rows)):
-        cells = [
-            f"{cell:>{width}}" if index in numbers else f"{cell:<{width}}"
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        if number and row[0] == last:
-            cells[0] = " " * widths[0]
-        last = row[0] if number else ""
-        text = "  " + "  ".join(cells)
-        yield line(Part(text.rstrip(), "plain" if number else "dim"))
+    for row in rows:
+        yield from table.lines(("", *row[1:]) if row[0] == last else row)
+        last = row[0]
 
 
 def _shown(path: DecodePath) -> Iterator[Step]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from eaglecfg.nccl.bench.launches import plan_data
 from eaglecfg.nccl.bench.setting import DEFAULT
 from eaglecfg.nccl.bench.size import Size, size_words
 from eaglecfg.nccl.bench.verdicts import Cell, Outcome
-from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
+from eaglecfg.report.styled import Line, Part, Style, line, visible, wrapped
+from eaglecfg.report.table import LEAST, Table
 
 VERSION = 1
 MATRIX_KEY = "Bold: real. =: NCCL chose what it chooses by default; only threads or transports can differ."
@@ -27,19 +27,20 @@ def render(outcome: Outcome, width: int) -> list[Line]:
     """The whole result for a terminal or a pipe."""
     out = _paragraph(headline(outcome), width)
     rows = [[_row(cell, outcome) for cell in outcome.at(size)] for size in outcome.plan.sizes]
-    flat = [HEAD, *(row for block in rows for row in block)]
-    widths = [max(cells(row[index]) for row in flat) for index in range(len(HEAD))]
+    table = Table([HEAD, *(row for block in rows for row in block)], width, right=(1, 2, 3))
     for size, block in zip(outcome.plan.sizes, rows, strict=True):
-        out += [(), line(Part(_size_head(size), "bold")), _aligned(HEAD, widths, "dim")]
+        out += [(), *_size_lines(size, width), *table.lines(HEAD, "dim")]
         for cell, row in zip(outcome.at(size), block, strict=True):
-            out.append(_aligned(row, widths, "plain", _STYLE.get(cell.verdict, "plain")))
+            out += table.lines(row, c5=_STYLE.get(cell.verdict, "plain"))
     out.append(())
     for text in _legend(outcome):
         out += _paragraph(text, width)
     for trouble in outcome.troubles:
         lead = line(Part(f"{visible(trouble.setting)} failed ({trouble.failure}):", "error"))
         out += wrapped(lead, visible(trouble.message), width, "  ")
-        out += [line("    ", Part(visible(each)[: width - 4], "dim")) for each in trouble.lines[-3:]]
+        out += [
+            line("    ", Part(visible(each)[: max(width, LEAST) - 4], "dim")) for each in trouble.lines[-3:]
+        ]
     for sentence in sentences(outcome):
         out += _paragraph(sentence, width)
     return out
@@ -148,18 +149,13 @@ def _legend(outcome: Outcome) -> list[str]:
     return [f"{_name(each.name)}: {each.spelled}" for each in settings if _name(each.name) != each.spelled]
 
 
+def _size_lines(size: Size, width: int) -> list[Line]:
+    lead = line(Part(size_words(size.bytes), "bold"))
+    return wrapped(lead, f"({visible(size.what)})", width, "  ", "bold") if size.what else [lead]
+
+
 def _size_head(size: Size) -> str:
     return size_words(size.bytes) + (f" ({size.what})" if size.what else "")
-
-
-def _aligned(row: Sequence[str], widths: Sequence[int], style: Style, verdict: Style | None = None) -> Line:
-    parts = [Part("  ")]
-    for index, (text, width) in enumerate(zip(row, widths, strict=True)):
-        space = " " * (width - cells(text))
-        right = index in (1, 2, 3)
-        parts.append(Part(space + text if right else text + space, verdict or style if index == 5 else style))
-        parts.append(Part("  "))
-    return tuple(parts)
 
 
 def markdown(outcome: Outcome) -> str:

@@ -12,7 +12,8 @@ from eaglecfg.nccl.log.evidence import size
 from eaglecfg.nccl.log.facts import log_facts
 from eaglecfg.nccl.log.judge import Verdict
 from eaglecfg.nccl.log.model import Choice, Communicator, NcclLog
-from eaglecfg.report.styled import Line, Part, Style, line, visible, wrapped
+from eaglecfg.report.styled import Line, Part, Style, line, plain, visible, wrapped
+from eaglecfg.report.table import Table
 
 MOST_ROWS = 40
 """Rows of one list in the text; JSON has all."""
@@ -105,14 +106,14 @@ def _by_rank(counts: Mapping[int, int]) -> dict[str, int]:
 def render(shown: Shown, width: int) -> list[Line]:
     """The log in brief, for people."""
     log = shown.log
-    lines = [_headline(log)]
+    lines = _headline(log, width)
     parts = (
-        ("communicators", _communicators(log)),
+        ("communicators", _communicators(log, width)),
         (f"settings of {shown.deployment}", _verdicts(shown, width) if shown.deployment else iter(())),
-        ("taken from the environment", _environment(shown)),
+        ("taken from the environment", _environment(shown, width)),
         ("refused", _texts([one.text for one in log.refused], width)),
-        ("collectives", _choices(log)),
-        (f"against {shown.against}", _compared(shown) if shown.against else iter(())),
+        ("collectives", _choices(log, width)),
+        (f"against {shown.against}", _compared(shown, width) if shown.against else iter(())),
         (
             "ranks disagree",
             _texts([_with_id(one.communicator, one.text) for one in log.disagreements], width),
@@ -131,25 +132,29 @@ def render(shown: Shown, width: int) -> list[Line]:
     return lines
 
 
-def _bounded(rows: Sequence[Line]) -> list[Line]:
-    if len(rows) <= MOST_ROWS:
-        return list(rows)
-    left = len(rows) - MOST_ROWS
-    return [*rows[:MOST_ROWS], line(Part(f"  and {left} more; --format json has all", "dim"))]
+def _bounded(lines: Sequence[Line]) -> list[Line]:
+    """The lines of the first rows. A row begins two columns in, and goes on further in where it is folded."""
+    begins = [number for number, each in enumerate(lines) if plain([each])[2:3] not in ("", " ")]
+    if len(begins) <= MOST_ROWS:
+        return list(lines)
+    left = len(begins) - MOST_ROWS
+    more = line(Part(f"  and {left} more; --format json has all", "dim"))
+    return [*lines[: begins[MOST_ROWS]], more]
 
 
-def _headline(log: NcclLog) -> Line:
+def _headline(log: NcclLog, width: int) -> list[Line]:
     version = f"NCCL {' and '.join(log.versions)}" if log.versions else "NCCL, version not told"
     files = "1 file" if len(log.files) == 1 else f"{len(log.files)} files"
     processes = _count(len(log.processes), "process", "processes")
-    return line(Part(version, "bold"), f"  {log.messages:,} messages of {processes} in {files}")
+    text = f"{log.messages:,} messages of {processes} in {files}"
+    return wrapped(line(Part(version, "bold"), " "), text, width, "  ")
 
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def _communicators(log: NcclLog) -> Iterator[Line]:
+def _communicators(log: NcclLog, width: int) -> Iterator[Line]:
     kinds: dict[str, list[str]] = {}
     for edge in log.edges:
         kinds.setdefault(edge.communicator or "", []).append(edge.kind)
@@ -163,9 +168,11 @@ def _communicators(log: NcclLog) -> Iterator[Line]:
             texts.append(_count(group.channels.collective, "channel", "channels"))
             texts.append(f"{group.channels.nvls} of NVLS" if group.channels.nvls else "no NVLS")
         texts += sorted(set(kinds.get(group.id, ())))
-        yield line("  ", Part(_short_id(group.id), "place"), "  " + visible(", ".join(filter(None, texts))))
+        lead = line("  ", Part(_short_id(group.id), "place"), " ")
+        yield from wrapped(lead, visible(", ".join(filter(None, texts))), width, "      ")
     if "" in kinds:
-        yield line(f"  transports of others: {visible(', '.join(sorted(set(kinds['']))))}")
+        others = visible(", ".join(sorted(set(kinds[""]))))
+        yield from wrapped(line("  transports of others:"), others, width, "      ")
 
 
 def _where(group: Communicator) -> str:
@@ -181,7 +188,7 @@ def _with_id(ident: str, text: str) -> str:
     return f"{_short_id(ident)}: {text}"
 
 
-def _environment(shown: Shown) -> Iterator[Line]:
+def _environment(shown: Shown, width: int) -> Iterator[Line]:
     log = shown.log
     asked = {one.name: one.asked for one in shown.verdicts}
     total = len([one for one in log.processes if one.environment])
@@ -191,13 +198,15 @@ def _environment(shown: Shown) -> Iterator[Line]:
             one.value + (f" ({one.processes} of {total} processes)" if one.processes < total else "")
             for one in values
         ]
-        plain = [one.value for one in values]
+        values_shown = [one.value for one in values]
         beside = ""
         if shown.deployment and name not in asked and name not in shown.of_the_log:
             beside = "  (not in the config)"
-        elif name in asked and plain != [asked[name]]:
+        elif name in asked and values_shown != [asked[name]]:
             beside = f"  (asked: {asked[name]})"
-        yield line(f"  {name:<{widest}}  ", _cut(", ".join(texts)), Part(_cut(beside), "dim"))
+        indent = " " * (widest + 4) if width - widest >= 44 else "      "
+        text = _cut(", ".join(texts)) + _cut(beside)
+        yield from wrapped(line(f"  {name:<{widest}} "), text, width, indent)
 
 
 def _verdicts(shown: Shown, width: int) -> Iterator[Line]:
@@ -220,7 +229,7 @@ def _verdicts(shown: Shown, width: int) -> Iterator[Line]:
         yield from wrapped(lead, why, width, " " * (aligned if width - aligned >= 40 else 6))
 
 
-def _choices(log: NcclLog) -> Iterator[Line]:
+def _choices(log: NcclLog, width: int) -> Iterator[Line]:
     rows = [
         (
             choice.function or "(any)",
@@ -231,29 +240,27 @@ def _choices(log: NcclLog) -> Iterator[Line]:
         )
         for choice in sorted(log.choices, key=lambda one: (one.function, one.ranks or 0, one.bytes))
     ]
-    widths = [max((len(row[index]) for row in rows), default=0) for index in range(5)]
-    for function, amount, ranks, chosen, count in rows:
-        yield line(
-            f"  {function:<{widths[0]}}  {amount:>{widths[1]}}  {ranks:>{widths[2]}}  "
-            f"{chosen:<{widths[3]}}  {count:>{widths[4]}}"
-        )
+    if rows:
+        table = Table(rows, width, right=(1, 2, 4))
+        for row in rows:
+            yield from table.lines(row)
 
 
-def _compared(shown: Shown) -> Iterator[Line]:
+def _compared(shown: Shown, width: int) -> Iterator[Line]:
     if not shown.compared:
         yield line("  the two logs share no message")
         return
     changed = [one for one in shown.compared if not one.same]
     for one in changed:
         here, there = visible(" / ".join(one.here)), visible(" / ".join(one.there))
-        yield line(f"  {one.function or '(any)'} of {size(one.bytes)}: {here}; there {there}")
+        lead = line(f"  {visible(one.function or '(any)')} of {size(one.bytes)}:")
+        yield from wrapped(lead, f"{here}; there {there}", width, "      ")
     same = len(shown.compared) - len(changed)
     if same:
         words = "all" if not changed else "the other"
-        yield line(
-            f"  {words} {_count(same, 'message', 'messages')} as there"
-            + ("" if changed else ": what differs between the two runs changes no choice of NCCL's")
-        )
+        why = "" if changed else ": what differs between the two runs changes no choice of NCCL's"
+        text = f"{_count(same, 'message', 'messages')} as there{why}"
+        yield from wrapped(line(f"  {words}"), text, width, "      ")
 
 
 def _texts(texts: Sequence[str], width: int) -> Iterator[Line]:

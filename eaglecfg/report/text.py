@@ -86,7 +86,15 @@ def flowing(parts: Sequence[str], width: int, style: Style = "plain") -> list[Li
             rows.append(f"  {part}")
         else:
             rows[-1] = joined
-    return [line(Part(visible(row), style)) for row in rows]
+    out: list[Line] = []
+    for row in map(visible, rows):
+        if cells(row) <= max(width, 40):
+            out.append(line(Part(row, style)))
+            continue
+        space = row[: len(row) - len(row.lstrip())]
+        first, _, rest = row.strip().partition(" ")
+        out += wrapped(line(Part(space + first, style)), rest, width, "    ", style)
+    return out
 
 
 def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:

@@ -161,3 +161,26 @@ def test_nothing_that_a_file_can_hold_breaks_it(
         code, out, err = run_line("trace", "--format", form)
         assert code in (0, 3), err
         assert "All-reduce" in out or '"all_reduce": {' in out
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100])
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        {"parallel": {"tp_size": 4}, "hardware": PCIE, "server": {"max_running_requests": 32}},
+        {"parallel": {"tp_size": 4}, "hardware": SWITCHED},
+        {"parallel": {"tp_size": 4}},
+        {},
+    ],
+    ids=["pcie", "nvswitch", "undeclared", "one rank"],
+)
+def test_the_section_folds_to_the_terminal(
+    traced: Any, monkeypatch: pytest.MonkeyPatch, blocks: dict[str, Any], columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    wide = traced(**blocks)[0]
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = traced(**blocks)[0]
+    for row in text.splitlines():
+        assert len(row) <= columns or row.strip().startswith(":::"), row  # the line of the engine stays whole
+    assert sorted(text.split()) == sorted(wide.split())

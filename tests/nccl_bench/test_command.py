@@ -158,7 +158,7 @@ def test_a_study_gives_its_nccl_space_and_its_deployment(capsys: pytest.CaptureF
     study = ROOT / "studies" / "overnight-nccl-steps.yaml"
     assert run([*BENCH, "--settings", str(study), "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert "PROTO=LL ALGO=Ring (NCCL_PROTO=LL NCCL_ALGO=Ring)" in out
+    assert "PROTO=LL ALGO=Ring (NCCL_PROTO=LL NCCL_ALGO=Ring)" in " ".join(out.split())
     assert "12 checks, 3 timed rounds: 48 of 2 processes" in out
 
 

@@ -9,7 +9,8 @@ import pytest
 from eaglecfg.nccl.bench.launches import read_recorded
 from eaglecfg.nccl.bench.verdicts import Outcome
 from eaglecfg.nccl.latency import latency_table
-from eaglecfg.report.bench_allreduce import matrix
+from eaglecfg.report.bench_allreduce import matrix, render
+from eaglecfg.report.styled import plain
 from eaglecfg.tune.collective_judge import judge
 
 ROOT = Path(__file__).parents[2]
@@ -70,3 +71,11 @@ def test_what_trace_compares_its_model_with_is_the_recorded_run(outcome: Outcome
     assert outcome.plan.ranks == table["ranks"]
     assert {gpu["name"] for gpu in outcome.facts["gpus"]} == {f"NVIDIA {table['gpu']}"}
     assert (ROOT / table["recorded"]).is_file()
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 100, 110])
+def test_every_number_is_in_the_lines_of_every_terminal(outcome: Outcome, width: int) -> None:
+    text = plain(render(outcome, width))
+    assert max(map(len, text.splitlines())) <= width
+    wide = plain(render(outcome, 1000))
+    assert sorted(text.split()) == sorted(wide.split())

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from eaglecfg.nccl.log.compare import compare
+from eaglecfg.nccl.log.facts import log_facts
+from eaglecfg.nccl.log.judge import Asked, judge
 from eaglecfg.nccl.log.model import NcclLog
 from eaglecfg.nccl.log.summary import read_log
+from eaglecfg.report.nccl_log import Shown, render
+from eaglecfg.report.styled import plain
 from tests.nccl_log.conftest import verdicts
 
 LOGS = Path(__file__).parent / "logs"
@@ -135,3 +139,14 @@ def test_a_list_that_nccl_refuses() -> None:
 
 def test_captured_calls_are_named_once_however_often_they_are_replayed() -> None:
     assert [(one.bytes, one.count) for one in real("graph").choices] == [(57344, 3)]
+
+
+@pytest.mark.parametrize("width", [60, 80, 110])
+@pytest.mark.parametrize("name", sorted(path.stem for path in LOGS.glob("*.log")))
+def test_what_is_shown_fits_the_terminal(name: str, width: int) -> None:
+    log = real(name)
+    asked = tuple(Asked(one, "1", "1") for one in log_facts()["shown_by"])
+    shown = Shown(log, "chat", judge(asked, log), "ll-ring.0.log", compare(log, real("ll-ring.0")))
+    rows = plain(render(shown, width)).splitlines()
+    assert [row for row in rows if len(row) > width and " " in row.strip()] == []
+    assert sorted(" ".join(rows).split()) == sorted(plain(render(shown, 1000)).split())
