@@ -10,9 +10,10 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from eaglecfg.schema.base import StrictModel
-from eaglecfg.schema.deployment import ConfigFile
+from eaglecfg.schema.deployment import ConfigFile, Parallel, Speculative
 from eaglecfg.schema.load import EMPTY_BLOCKS
 from eaglecfg.schema.nccl_block import nccl_block
+from eaglecfg.schema.server_block import server_block
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.schema.training import TrainingRecord
 
@@ -31,7 +32,7 @@ def json_schemas() -> dict[str, Schema]:
     """File name -> JSON Schema (draft 7) of eaglecfg.yaml, of a study file and of a training record."""
     return {
         "eaglecfg.schema.json": _with_defaults(
-            _with_nccl(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml"))
+            _with_blocks(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml"))
         ),
         "study.schema.json": _schema(StudyFile, "study.schema.json", "eaglecfg study"),
         "eaglecfg-training.schema.json": _schema(
@@ -130,16 +131,30 @@ def _allow_numbers(schema: Schema) -> None:
         _allow_numbers(option)
 
 
-def _with_nccl(schema: Schema) -> Schema:
-    """Describe NCCL's variables one by one, as its facts have them."""
+def _with_blocks(schema: Schema) -> Schema:
+    """Describe NCCL's variables and the engine's flags one by one, as the facts have them."""
     definitions = schema["definitions"]
-    about = "NCCL's variables without the prefix; what each version takes is checked."
-    definitions["Nccl"] = {"description": about, **nccl_block(list(_TEXT_TYPES))}
     block = definitions["Deployment"]["properties"]
-    block["nccl"] = {"allOf": [_ref("Nccl")], **_told(block["nccl"])}
+    for key, about, made in (
+        ("nccl", "NCCL's variables without the prefix; what each version takes is checked.", _nccl()),
+        ("server", "The engine's flags, as the newest version that was read has them.", _server()),
+    ):
+        name = key.capitalize()
+        definitions[name] = {"description": about, **made}
+        block[key] = {"allOf": [_ref(name)], **_told(block[key])}
     for name in EMPTY_BLOCKS:
         _or_null(block[name])
     return schema
+
+
+def _nccl() -> Schema:
+    return nccl_block(list(_TEXT_TYPES))
+
+
+def _server() -> Schema:
+    shape = {f"speculative_{name}" for name in Speculative.model_fields}
+    models = {"model_path", "revision", "speculative_draft_model_path", "speculative_draft_model_revision"}
+    return server_block({*Parallel.model_fields, *shape, *models})
 
 
 def _or_null(block: Schema) -> None:

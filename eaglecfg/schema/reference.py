@@ -16,6 +16,9 @@ _TEXT = {"string", "number", "boolean"}
 _PLAIN = re.compile(r"-{0,2}[A-Za-z./][\w./+ -]*|\d+(\.\w+){2,}|\d+[A-Za-z]+")
 """Text that YAML takes for text without quotes."""
 
+_SHOWN = 2
+"""Examples of one key; an editor shows them all."""
+
 _HEAD = ("key", "type", "default", "meaning", "example")
 
 
@@ -83,7 +86,7 @@ def _table(schema: Schema, part: Schema, title: str, place: str) -> Iterator[str
     rows = []
     for key, value in part.get("properties", {}).items():
         default = "required" if key in required else _code(value["default"]) if "default" in value else ""
-        examples = "<br>".join(_code(example) for example in value.get("examples", ()))
+        examples = "<br>".join(_code(example) for example in value.get("examples", ())[:_SHOWN])
         kind = _type(schema, value, title, f"{place}.{key}" if place else key)
         cells = (f"`{key}`", kind, default, value.get("description", ""), examples)
         rows.append([cell.replace("|", "\\|").replace("\n", " ") for cell in cells])
@@ -115,7 +118,7 @@ def _type(schema: Schema, value: Schema, title: str, place: str) -> str:
     if set(types) >= _TEXT:
         types = ["string"]
     words = dict.fromkeys(_one(schema, value, each, title, place) for each in types)
-    return " or ".join(words) or "anything"
+    return " or ".join(words)
 
 
 def _one(schema: Schema, value: Schema, kind: str, title: str, place: str) -> str:
