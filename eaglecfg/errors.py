@@ -1,4 +1,5 @@
-"""The one error tree. Each class carries the exit code that ends the process; cli/ alone acts on it."""
+"""The one error tree, each class with the exit code that ends the process; cli/ alone acts on it. And a signal
+between a rule and its runner."""
 
 from __future__ import annotations
 
@@ -19,3 +20,17 @@ class ConfigUnreadable(EaglecfgError):
     """A config or study file that cannot be read at all, so that nothing in it can be checked."""
 
     exit_code = 2
+
+
+class ValueFromLaunch(LookupError):
+    """Somebody asked for the value of a variable that is handed on from whoever launches the server."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(*names)
+        self.names = names
+
+    @property
+    def reason(self) -> str:
+        """Why nothing can be said, as a clause."""
+        names = ", ".join(self.names)
+        return f"the value of {names} comes from whoever launches the server"

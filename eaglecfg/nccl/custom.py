@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,10 +20,20 @@ def custom_shuts(launch: Launch) -> str:
     for flag in ("disable_custom_all_reduce", "enable_deterministic_inference"):
         if launch.flag(flag):
             return f"--{flag.replace('_', '-')} turns the engine's own all-reduce off"
-    visible = launch.env.get("CUDA_VISIBLE_DEVICES", "")
-    if visible and not all(part.strip().isdigit() for part in visible.split(",")):
+    if unreadable_entry(launch.env.get("CUDA_VISIBLE_DEVICES", "")) is not None:
         return "the engine cannot read CUDA_VISIBLE_DEVICES and leaves its own all-reduce off"
     return ""
+
+
+def unreadable_entry(visible: str) -> str | None:
+    """The first entry of CUDA_VISIBLE_DEVICES that Python's int() refuses, as the engine reads them; None
+    where it can read all of them, or none is given."""
+    if not visible:
+        return None
+    for part in visible.split(","):
+        if not re.fullmatch(r"\s*[+-]?\d+(_\d+)*\s*", part):
+            return part.strip()
+    return None
 
 
 def custom_row(launch: Launch, gpu: Gpu | None, *, linked: bool) -> Mapping[str, Any] | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.resolve import Resolution
+from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.engine_writes import Launch
 from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs, row_of
 from eaglecfg.nccl.traffic import Phase, batches, phases, prefill, whole
@@ -53,6 +54,16 @@ class DecodePath:
         """Whether NCCL's settings may act on decode or verify."""
         return any(taken.nccl for taken in self.takers)
 
+    @property
+    def carried(self) -> bool:
+        """Whether NCCL is certain to carry some all-reduce of decode or verify."""
+        return any(taken.carrier in ("nccl", "nccl_symmetric") for taken in self.takers)
+
+    @property
+    def open(self) -> Taken | None:
+        """What is not known of decode and verify, or known at start only; None where all is settled."""
+        return next((taken for taken in self.takers if taken.carrier == "not_known" or not taken.sure), None)
+
 
 def hands_over(version: str, target: ModelConfig | None) -> bool:
     """Whether the target's class hands all-reduces to the norm behind them; yes where it was not read."""
@@ -76,7 +87,10 @@ def decode_path(
     fusion = fusion_runs(launch, machine.gpu, automatic=automatic)
 
     def taken(message: Message) -> Taken:
-        return all_reduce_path(launch, machine, message, fusion=fusion)
+        try:
+            return all_reduce_path(launch, machine, message, fusion=fusion)
+        except ValueFromLaunch as error:
+            return Taken("not_known", error.reason)
 
     def step(phase: Phase, batch: int) -> Step:
         size, rows = phase.size(batch), batch * phase.rows

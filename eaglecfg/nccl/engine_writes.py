@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.version import at_least
 from eaglecfg.schema_files import read_schema
 
@@ -16,7 +17,7 @@ class Launch:
     """What decides the engine's writes. ``version`` of the engine, ``flag`` gives the value that runs of a
     flag (None: off, absent or not known). ``tensor`` and ``ranks``: tensor-parallel ranks, and the most of
     any kind of ranks. ``fabric``: NVLink reaches other nodes. ``graphs``: decode runs in CUDA graphs.
-    ``env``: the user's variables."""
+    ``env``: the user's variables, a ``Handed`` where some of them are not known."""
 
     version: str
     flag: Callable[[str], Any]
@@ -62,7 +63,7 @@ def engine_variables(engine: str) -> Mapping[str, Mapping[str, str]]:
 def effective(name: str, launch: Launch) -> Effective:
     """What NCCL sees of the variable ``name`` once the engine has started its ranks."""
     rows = engine_table()["writes"].get(name, ())
-    current = Effective(name, launch.env.get(name))
+    current = Effective(name, _given(name, launch.env))
     for row in rows:
         if not _in_force(row, launch.version) or not _holds(row.get("when", {}), launch):
             continue
@@ -74,6 +75,13 @@ def effective(name: str, launch: Launch) -> Effective:
             name, _value(row, launch), True, why, f"{row['source']} (sglang {row['read_in']})"
         )
     return current
+
+
+def _given(name: str, env: Mapping[str, str]) -> str | None:
+    try:
+        return env.get(name)
+    except ValueFromLaunch:
+        return f"${{{name}}}"  # it is set, which is enough to keep the engine from writing
 
 
 def _in_force(row: Mapping[str, Any], version: str) -> bool:

@@ -23,6 +23,30 @@ CarrierName = Literal[
     "not_known",
 ]
 
+DECIDES = frozenset(
+    (
+        "disable_custom_all_reduce",
+        "dp_size",
+        "dtype",
+        "enable_deterministic_inference",
+        "enable_dp_attention",
+        "enable_flashinfer_allreduce_fusion",
+        "enable_mscclpp",
+        "enable_nccl_nvls",
+        "enable_symm_mem",
+        "enable_torch_symm_mem",
+        "enforce_disable_flashinfer_allreduce_fusion",
+        "ep_size",
+        "flashinfer_allreduce_fusion_backend",
+        "max_running_requests",
+        "moe_a2a_backend",
+        "nnodes",
+        "pp_size",
+        "tp_size",
+    )
+)
+"""Server flags that may decide who carries an all-reduce, or how large it is."""
+
 FUSED = "with the norm behind it"
 """How FlashInfer takes an all-reduce inside a layer."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eaglecfg.engines.command import environment_name
+from eaglecfg.engines.command import environment_name, handed_on
 from eaglecfg.nccl.engine_writes import engine_variables
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.span import KeyPath
@@ -24,11 +24,13 @@ _NAMED = frozenset(
 @dataclass(frozen=True, slots=True)
 class Variable:
     """A variable under the name that the server's environment gets. ``path`` is its place inside the
-    deployment, ``text`` its value as spelled."""
+    deployment, ``text`` its value as spelled. ``handed``: the text stands for a value that only whoever
+    launches knows."""
 
     name: str
     text: str
     path: KeyPath
+    handed: bool = False
 
 
 def variables(deployment: Deployment) -> Mapping[str, Variable]:
@@ -41,8 +43,8 @@ def variables(deployment: Deployment) -> Mapping[str, Variable]:
     own = engine_variables("sglang")
     for name, text in deployment.env.items():
         if name in _NAMED or name.startswith(_NEIGHBOURS) or name in own:
-            out[name] = Variable(name, text, ("env", name))
+            out[name] = Variable(name, text, ("env", name), text == handed_on(name))
     for key, text in deployment.nccl.items():
         name = environment_name(key)
-        out[name] = Variable(name, text, ("nccl", key))
+        out[name] = Variable(name, text, ("nccl", key), text == handed_on(name))
     return out

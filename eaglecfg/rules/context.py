@@ -17,6 +17,7 @@ from eaglecfg.engines.boundaries import Boundaries, boundaries_of
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
 from eaglecfg.engines.table import load_facts
+from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Draft, Target
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
@@ -86,6 +87,17 @@ class Context:
         found = (self.arguments or {}).get(name)
         return self.where(*found.path) if found is not None else self.where()
 
+    def variable(self, name: str) -> str | None:
+        """The value of a variable of the ``env`` block, None where it is not there.
+
+        Raises ValueFromLaunch where it is handed on from whoever launches; the runner then reports the rule
+        as not checked.
+        """
+        text = self.model.env.get(name)
+        if text == f"${{{name}}}":
+            raise ValueFromLaunch(name)
+        return text
+
     @property
     def speculates(self) -> bool:
         """Whether the deployment launches a draft of its own."""
@@ -153,7 +165,8 @@ def deployment_context(
     resolution = boundaries = None
     if engine is not None:
         configs = target.config, draft.config if draft is not None else None
-        resolution = resolve(engine, given, *configs, env=model.env)
+        env = {name: text for name, text in model.env.items() if text != f"${{{name}}}"}
+        resolution = resolve(engine, given, *configs, env=env)
         boundaries = boundaries_of(engine, *configs, resolution)
     return Context(
         config=config,

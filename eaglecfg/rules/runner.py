@@ -10,10 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from eaglecfg.errors import ConfigUnreadable, UsageError
+from eaglecfg.errors import ConfigUnreadable, UsageError, ValueFromLaunch
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
-from eaglecfg.rules.model import Finding, Need, NotApplicable, NotChecked, Rule, Scope, Severity
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Scope, Severity
 from eaglecfg.rules.outcome import Crash, Dropped, Report, Reported, Skipped, Suppressed
 from eaglecfg.rules.registry import chosen, matching
 from eaglecfg.rules.schema.suppressions import holds_suppressions
@@ -246,7 +246,7 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
             continue
         try:
             most = max(1, MOST_FINDINGS - tally.said[rule.id])
-            every = rule.check(context)
+            every = _settled(rule.check(context))
             items = list(islice(every, most))
             if len(items) == most:
                 rest = islice(every, max(1, MOST_COUNTED - tally.more[rule.id]))
@@ -267,6 +267,14 @@ def _run(rules: Sequence[Rule], scopes: tuple[Scope, ...], context: Context, tal
             else:
                 tally.passed += 1
     _keep_causes(found, context, tally)
+
+
+def _settled(items: Iterator[Item]) -> Iterator[Item]:
+    """The items of a rule, NotChecked from where it asks for a value that only the launch knows."""
+    try:
+        yield from items
+    except ValueFromLaunch as error:
+        yield NotChecked(error.reason)
 
 
 def _skipped(rule: Rule, item: NotChecked, document: Document, name: str | None) -> Skipped:

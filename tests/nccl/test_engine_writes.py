@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from eaglecfg.nccl.carrier import decode_carrier
 from eaglecfg.nccl.engine_writes import Launch, effective
-from eaglecfg.nccl.gpus import gpu_of
 
 
 def launch(
@@ -80,54 +78,3 @@ def test_fabrics_of_several_nodes_get_cumem() -> None:
     assert effective("NCCL_CUMEM_ENABLE", launch(nodes=2, fabric=True)).text == "1"
     assert effective("NCCL_CUMEM_ENABLE", launch(nodes=2)).text == "0"
     assert effective("NCCL_CUMEM_ENABLE", launch("0.5.16", nodes=2, fabric=True)).text == "0"
-
-
-@pytest.mark.parametrize(
-    ("topology", "gpu", "arguments", "name"),
-    [
-        ("single", "H200", {"tp": 1}, "none"),
-        ("nvswitch", "H200", {}, "custom"),
-        ("nvswitch", "H200", {"disable_custom_all_reduce": True}, "nccl"),
-        ("nvswitch", "H200", {"enable_deterministic_inference": True}, "nccl"),
-        ("nvswitch", "H200", {"nodes": 2, "tp": 16}, "nccl"),
-        ("nvswitch", "GB200", {"nodes": 2, "tp": 8, "fabric": True}, "mixed"),
-        ("nvswitch", "H200", {"enable_dp_attention": True}, "mixed"),
-        ("nvswitch", "H200", {"enable_mscclpp": True}, "mixed"),
-        ("nvlink-pair", "A6000", {"tp": 2}, "custom"),
-        ("nvlink-pair", "A6000", {"tp": 4}, "nccl"),
-        ("pcie", "RTX PRO 6000", {"tp": 2}, "custom"),
-        ("pcie", "RTX PRO 6000", {"tp": 8}, "nccl"),
-        ("pcie", "RTX PRO 6000", {"env": {"SGLANG_ENABLE_PCIE_IPC_ALLREDUCE": "1"}}, "mixed"),
-        ("nvswitch", "H200", {"env": {"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2"}}, "nccl"),
-        (None, "H200", {}, "unknown"),
-        (None, None, {"disable_custom_all_reduce": True}, "nccl"),
-    ],
-)
-def test_who_carries_decode(
-    topology: str | None, gpu: str | None, arguments: dict[str, Any], name: str
-) -> None:
-    carrier = decode_carrier(launch(**arguments), topology, gpu_of(gpu), fused=False)
-    assert carrier.name == name
-    assert carrier.why or carrier.wanted
-
-
-def test_fusion_carries_decode_on_hopper_for_its_architectures() -> None:
-    assert decode_carrier(launch(), "nvswitch", gpu_of("H200"), fused=True).name == "fused"
-    assert decode_carrier(launch(), "nvswitch", gpu_of("A100"), fused=True).name == "custom"
-
-
-@pytest.mark.parametrize(
-    ("version", "env", "name"),
-    [
-        ("0.5.23", {"SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2": "0"}, "nccl"),
-        ("0.5.11", {"SGLANG_USE_JIT_ALL_REDUCE": "true"}, "custom"),
-    ],
-)
-def test_a_variable_chooses_the_implementation(version: str, env: dict[str, str], name: str) -> None:
-    now = launch(version, tp=5, env=env)
-    assert decode_carrier(now, "nvswitch", gpu_of("H200"), fused=False).name == name
-
-
-def test_odd_ranks_went_through_nccl_until_the_second_implementation() -> None:
-    assert decode_carrier(launch("0.5.11", tp=5), "nvswitch", gpu_of("H200"), fused=False).name == "nccl"
-    assert decode_carrier(launch("0.5.12", tp=5), "nvswitch", gpu_of("H200"), fused=False).name == "custom"

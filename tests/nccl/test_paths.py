@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from eaglecfg.nccl.carrier import decode_carrier
-from eaglecfg.nccl.custom import custom_row, custom_shot
+from eaglecfg.nccl.custom import custom_row, custom_shot, unreadable_entry
 from eaglecfg.nccl.engine_writes import engine_table
 from eaglecfg.nccl.gpus import gpu_of
 from eaglecfg.nccl.paths import Machine, Message, Taken, all_reduce_path, fusion_runs, size_words
@@ -92,9 +91,8 @@ def test_the_limit_of_the_second_implementation_can_be_set() -> None:
 def test_two_ranks_over_pcie_were_left_to_nccl_by_one_version() -> None:
     names = {version: taken(version, "pcie", "RTX PRO 6000", tp=2).carrier for version in VERSIONS}
     assert {version for version, name in names.items() if name == "nccl"} == {"0.5.12"}
-    assert decode_carrier(launch("0.5.12", tp=2), "pcie", gpu_of("L40S"), fused=False).name == "nccl"
-    old = launch("0.5.12", tp=2, env={"SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2": "0"})
-    assert decode_carrier(old, "pcie", gpu_of("L40S"), fused=False).name == "custom"
+    old = {"SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2": "0"}
+    assert taken("0.5.12", "pcie", "L40S", tp=2, env=old).carrier == "custom"
 
 
 def test_a_driver_that_may_refuse_is_said_and_counts_as_nccls() -> None:
@@ -220,30 +218,38 @@ def test_fabrics_carry_their_own_all_reduce_between_nodes_if_memory_is_mapped_fo
     assert (wanted.carrier, wanted.wanted) == ("not_known", ("hardware.gpu",))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_path_and_the_coarse_carrier_agree(version: str) -> None:
-    coarse = {
-        "none": {"none"},
-        "custom": {"custom"},
-        "fused": {"fused"},
-        "nccl": {"nccl"},
-        "unknown": {"not_known"},
-    }
-    machines = [
-        ("nvswitch", "H200"),
-        ("nvswitch", "A100"),
-        ("pcie", "L40S"),
-        ("nvlink-pair", "A6000"),
-        (None, "H200"),
-    ]
-    for (topology, gpu), tp, off, automatic in itertools.product(
-        machines, (1, 2, 3, 4, 5, 8), (False, True), (False, True)
-    ):
-        now = launch(version, tp=tp, disable_custom_all_reduce=off)
-        name = decode_carrier(now, topology, gpu_of(gpu), fused=automatic).name
-        found = taken(version, topology, gpu, tp=tp, disable_custom_all_reduce=off, automatic=automatic)
-        if name != "mixed" and topology is not None:
-            assert found.carrier in coarse[name], (topology, gpu, tp, off, automatic)
+@pytest.mark.parametrize(
+    ("version", "tp", "env", "carrier"),
+    [
+        ("0.5.23", 5, {"SGLANG_OPT_USE_CUSTOM_ALL_REDUCE_V2": "0"}, "nccl"),
+        ("0.5.11", 5, {"SGLANG_USE_JIT_ALL_REDUCE": "true"}, "custom"),
+        ("0.5.11", 5, {}, "nccl"),
+        ("0.5.12", 5, {}, "custom"),
+    ],
+)
+def test_the_implementation_decides_which_ranks_it_knows(
+    version: str, tp: int, env: dict[str, str], carrier: str
+) -> None:
+    assert taken(version, tp=tp, env=env).carrier == carrier
+
+
+@pytest.mark.parametrize(
+    ("visible", "entry"),
+    [
+        ("", None),
+        ("0,1,2,3", None),
+        (" 0, 1", None),
+        ("0,1,2,-1", None),
+        ("0,1,", ""),
+        ("0 1 2 3", "0 1 2 3"),
+        ("0,GPU-1f", "GPU-1f"),
+        ("none", "none"),
+        ("0;1", "0;1"),
+    ],
+)
+def test_the_entry_that_the_engine_cannot_read(visible: str, entry: str | None) -> None:
+    assert unreadable_entry(visible) == entry
+    assert taken(env={"CUDA_VISIBLE_DEVICES": visible}).carrier == ("custom" if entry is None else "nccl")
 
 
 def test_every_answer_names_a_line_of_the_engine() -> None:

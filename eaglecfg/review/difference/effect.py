@@ -307,15 +307,17 @@ def _messages(context: Context) -> Iterator[Fact]:
     """Who carries the all-reduce of decode."""
     if context.engine is None or context.engine.name != "sglang" or context.model.parallel.tp_size <= 1:
         return
-    from eaglecfg.rules.nccl.settings import look
+    from eaglecfg.nccl.paths import TITLES
+    from eaglecfg.rules.nccl.paths import path_of
 
     yield from _sizes(context)
-    carrier = look(context).carrier()
-    if carrier.name != "unknown":
-        yield Fact(
-            "messages", "decode all-reduce", carrier.name, carrier.name, f"{carrier.name}: {carrier.why}",
-            carrier.source,
-        )  # fmt: skip
+    path = path_of(context)
+    if path is None or (path.open is not None and path.open.wanted):
+        return
+    names = ", ".join(taken.carrier for taken in path.takers)
+    words = "; ".join(f"{TITLES[taken.carrier]}: {taken.why}" for taken in path.takers)
+    sources = "; ".join(dict.fromkeys(taken.source for taken in path.takers if taken.source))
+    yield Fact("messages", "decode all-reduce", names, names, words, sources)
 
 
 def _sizes(context: Context) -> Iterator[Fact]:

@@ -15,7 +15,7 @@ ON = frozenset({"1", "true", "yes", "y"})
 
 def check(ctx: Context) -> Iterator[Item]:
     assert ctx.engine is not None
-    value = ctx.model.env.get(NAME)
+    value = ctx.variable(NAME)
     fact = ctx.engine.values.get("spec_v2")
     if value is None or fact is None or algorithm(ctx) not in EAGLE_FAMILY:
         yield NotApplicable()

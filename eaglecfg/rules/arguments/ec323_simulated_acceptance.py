@@ -13,7 +13,7 @@ NAME = "SGLANG_SIMULATE_ACC_LEN"
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    value = ctx.model.env.get(NAME)
+    value = ctx.variable(NAME)
     if value is None or algorithm(ctx) is None:
         yield NotApplicable()
         return

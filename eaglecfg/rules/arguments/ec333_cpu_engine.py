@@ -16,7 +16,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if ctx.argument("device") != "cpu" or name is None:
         yield NotApplicable()
         return
-    value = ctx.model.env.get(name)
+    value = ctx.variable(name)
     if value == "1":
         return
     yield Finding(

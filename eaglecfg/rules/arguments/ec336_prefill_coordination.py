@@ -16,7 +16,7 @@ ON = frozenset({"1", "true", "yes", "y"})
 def check(ctx: Context) -> Iterator[Item]:
     """The variable is refused where another algorithm runs, or none."""
     assert ctx.engine is not None
-    allowed, value = ctx.engine.values.get("prefill_coordination"), ctx.model.env.get(NAME)
+    allowed, value = ctx.engine.values.get("prefill_coordination"), ctx.variable(NAME)
     if allowed is None or value is None or value.lower() not in ON:
         yield NotApplicable()
         return

@@ -36,7 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
             if read
             else "torch does not read the old name",
             help=f"write {new} under env",
-            fix=_fix(ctx, view, name, new, read),
+            fix=None if view.handed(name) else _fix(ctx, view, name, new, read),
             today=Today.NOTHING if read else Today.IGNORED,
         )
 

@@ -15,7 +15,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, _ in view.known():
+    for variable, _ in view.known("int"):
         parsed = view.parsed(variable.name)
         for problem in parsed.problems if parsed is not None else ():
             if problem.code != "values":

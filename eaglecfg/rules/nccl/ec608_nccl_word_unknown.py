@@ -9,6 +9,7 @@ from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
 from eaglecfg.rules.remedies import write_variable
 
+KINDS = ("level", "word", "subsystems", "thresholds", "policy", "kernel", "net", "netdevs")
 MILD = frozenset(("policy", "netdevs"))
 """Kinds whose unknown words cost a log line only."""
 
@@ -19,14 +20,14 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, fact in view.known():
-        if fact.kind in ("list", "int") or (fact.kind == "net" and "NCCL_NET_PLUGIN" in view):
+    for variable, fact in view.known(*KINDS):
+        if fact.kind == "net" and "NCCL_NET_PLUGIN" in view:
             continue
         parsed = view.parsed(variable.name)
         for problem in parsed.problems if parsed is not None else ():
             if problem.code not in ("word", "case"):
                 continue
-            what = f"{variable.name} does not take {problem.part or variable.text}"
+            what = f"{variable.name} does not take {_shown(problem.part or variable.text)}"
             yield view.finding(
                 variable.name,
                 f"{what}: {problem.outcome}",
@@ -38,6 +39,11 @@ def check(ctx: Context) -> Iterator[Item]:
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
                 fix=write_variable(view, variable.name, problem.fixed, safe=True) if problem.fixed else None,
             )
+
+
+def _shown(text: str) -> str:
+    """``text``, in quotes where its blanks would not be seen."""
+    return f"'{text}'" if text != "".join(text.split()) else text
 
 
 def _mild(name: str, kind: str) -> bool:

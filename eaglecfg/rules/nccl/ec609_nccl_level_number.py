@@ -16,9 +16,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, fact in view.known():
+    for variable, _ in view.known("level"):
         parsed = view.parsed(variable.name)
-        if parsed is None or fact.kind != "level" or [p.code for p in parsed.problems] != ["number"]:
+        if parsed is None or [p.code for p in parsed.problems] != ["number"]:
             continue
         yield view.finding(
             variable.name,

@@ -20,11 +20,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, fact in view.known():
+    for variable, _ in view.known("list"):
         parsed = view.parsed(variable.name)
-        if fact.kind != "list" or parsed is None:
-            continue
-        for problem in parsed.problems:
+        for problem in parsed.problems if parsed is not None else ():
             if problem.code == "empty":
                 continue
             fixed = _fixed(variable.text, problem.code)

@@ -23,12 +23,16 @@ def check(ctx: Context) -> Iterator[Item]:
     elements = allowed.of("AllReduce")
     if elements not in (frozenset(("Simple",)), frozenset(("LL",))):
         return
-    carrier = view.carrier()
-    if carrier.name == "unknown":
-        yield NotChecked(f"whether NCCL carries decode: declare {' and '.join(carrier.wanted)}")
+    from eaglecfg.rules.nccl.paths import open_because, path_of
+
+    path = path_of(ctx)
+    unsettled = open_because(view, path)
+    if unsettled:
+        yield NotChecked(unsettled)
         return
-    if carrier.name not in ("nccl", "mixed"):
+    if path is None or not path.carried:
         return
+    carrier = path.takers[0].carrier
     if elements == frozenset(("Simple",)):
         yield view.finding(
             NAME,
@@ -38,17 +42,18 @@ def check(ctx: Context) -> Iterator[Item]:
             "forward pass has "
             "two calls per layer",
             help="write LL,Simple, so that NCCL can choose by size",
-            values={"carrier": carrier.name},
+            values={"carrier": carrier},
             fix=write_variable(view, NAME, "LL,Simple"),
         )
-    elif allowed.general:
+    elif not allowed.named:
         yield view.finding(
             NAME,
-            f"{view.spelled(NAME)} leaves LL alone for all sizes: prefill's large messages get half the "
-            "bandwidth",
+            f"{view.spelled(NAME)} leaves LL alone for all collectives and sizes: prefill's large messages "
+            "get half the bandwidth",
             severity=Severity.INFO,
             why="every 8 bytes of LL carry 4 bytes of data",
-            help="LL,Simple;allreduce:LL keeps the others free; compare the time to the first token",
+            help="LL,Simple leaves the choice by size to NCCL, LL,Simple;allreduce:LL that of all but "
+            "all-reduce; compare the time to the first token",
         )
 
 

@@ -37,7 +37,7 @@ def check(ctx: Context) -> Iterator[Item]:
             help=f"keep {new}",
             related=((view.path(new), "the new name"),),
             fix=without_variable(view, old, safe=who == "the newer name"),
-            values={new: view.text(new)},
+            values={new: view.given[new].text},
         )
 
 

@@ -17,21 +17,29 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None or NAME not in view or view.launch is None or view.tensor <= 1:
         yield NotApplicable()
         return
-    parts = [part.strip() for part in view.text(NAME).split(",") if part.strip()]
-    if all(part.isdigit() for part in parts):
+    from eaglecfg.nccl.custom import unreadable_entry
+    from eaglecfg.rules.nccl.paths import path_of
+
+    entry = unreadable_entry(view.text(NAME))
+    if entry is None:
         return
-    otherwise = view.carrier(without=(NAME,))
-    if otherwise.name == "unknown":
-        yield NotChecked("whether the engine's own all-reduce is lost: declare hardware.topology")
-    if otherwise.name not in ("custom", "fused"):
+    now, otherwise = path_of(ctx), path_of(ctx, without=(NAME,))
+    if now is None or otherwise is None:
+        return
+    if otherwise.open is not None and otherwise.open.wanted:
+        yield NotChecked(
+            f"whether the engine's own all-reduce is lost: declare {' and '.join(otherwise.open.wanted)}"
+        )
+    lost = {taken.carrier for taken in otherwise.takers} - {taken.carrier for taken in now.takers}
+    if "custom" not in lost:
         return
     yield view.finding(
         NAME,
-        f"{NAME} names GPUs by {parts[0]}, which the engine's own all-reduce cannot read: NCCL carries "
-        "decode instead",
+        f"{NAME} names a GPU by {entry or 'nothing'}, which the engine's own all-reduce cannot read: "
+        + ("NCCL carries decode instead" if now.carried else "it stays off"),
         why="it takes every entry for a whole number, fails, and is left off with one line in the log",
         help="list the GPUs by index (0,1,2,3)",
-        values={"carrier": otherwise.name},
+        values={"carrier": "custom", "entry": entry},
     )
 
 

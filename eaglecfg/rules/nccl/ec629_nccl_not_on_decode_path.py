@@ -10,6 +10,7 @@ from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChec
 from eaglecfg.rules.nccl.view import settings
 
 if TYPE_CHECKING:
+    from eaglecfg.nccl.decode_path import DecodePath
     from eaglecfg.nccl.facts import VariableFact
     from eaglecfg.rules.nccl.settings import Settings
 
@@ -23,15 +24,20 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    tuned = [v.name for v, fact in view.known() if fact.acts in TUNING and v.text]
-    carrier = view.carrier()
-    if tuned and carrier.name == "unknown":
-        yield NotChecked(f"whether NCCL carries decode: declare {' and '.join(carrier.wanted)}")
-    elif tuned and carrier.name in ("none", "custom", "fused"):
-        yield _elsewhere(view, tuned, carrier.why, carrier.source)
-        tuned = list(view.given)
+    tuned = [v.name for v, fact in view.read() if fact.acts in TUNING and v.text]
+    asleep = False
+    if tuned:
+        from eaglecfg.rules.nccl.paths import open_because, path_of
+
+        path = path_of(ctx)
+        unsettled = open_because(view, path, start=True)
+        if unsettled:
+            yield NotChecked(unsettled)
+        elif path is not None and not path.carried:
+            asleep = True
+            yield _elsewhere(ctx, view, tuned, path)
     for name in view.given:
-        reason = "" if name in tuned and carrier.name in ("none", "custom", "fused") else _reason(view, name)
+        reason = "" if asleep and name in tuned else _reason(view, name)
         if reason:
             yield view.finding(
                 name,
@@ -41,17 +47,30 @@ def check(ctx: Context) -> Iterator[Item]:
             )
 
 
-def _elsewhere(view: Settings, names: list[str], why: str, source: str) -> Finding:
-    listed = ", ".join(view.spelled(name) for name in names)
-    evidence = (Evidence("engine", source, why),) if source else ()
+def _elsewhere(ctx: Context, view: Settings, names: list[str], path: DecodePath) -> Finding:
+    from eaglecfg.nccl.paths import TITLES
+
+    taken, listed = path.takers[0], ", ".join(view.spelled(name) for name in names)
+    alone = taken.carrier == "none"
+    clause = taken.why if alone else f"{TITLES[taken.carrier]} does, {taken.why}"
     return view.finding(
         names[0],
-        f"{listed}: NCCL does not carry decode's all-reduce here; {why}",
-        why="what is left to NCCL is the gathering of logits, the largest prefill messages and the start",
-        help="tune speculation instead, or set disable_custom_all_reduce where NCCL is meant to carry it",
+        f"{listed}: NCCL {'need' if path.nccl else 'does'} not carry decode's all-reduce here; {clause}",
+        why="ranks that stand alone send nothing"
+        if alone
+        else "what is left to NCCL is the gathering of logits, the largest prefill messages and the start",
+        help="leave it out" if alone else _advice(ctx),
         related=tuple((view.path(name), "nor this") for name in names[1:]),
-        evidence=evidence,
+        evidence=(Evidence("sglang", taken.source, TITLES[taken.carrier]),) if taken.source else (),
+        values={"carrier": taken.carrier},
     )
+
+
+def _advice(ctx: Context) -> str:
+    from eaglecfg.rules.nccl.paths import waking
+
+    flags = " and ".join(waking(ctx))
+    return "tune speculation instead" + (f", or set {flags} where NCCL is meant to carry it" if flags else "")
 
 
 def _reason(view: Settings, name: str) -> str:
@@ -79,7 +98,7 @@ def _by_kind(view: Settings, fact: VariableFact) -> str:
     if fact.acts == "network" and view.nodes == 1:
         return "it is for traffic between nodes, and there is one"
     if fact.name == "NCCL_NTHREADS":
-        allowed = view.allowed("NCCL_ALGO")
+        allowed = None if view.handed("NCCL_ALGO") else view.allowed("NCCL_ALGO")
         if allowed is not None and allowed.of("AllReduce") == frozenset(("Tree",)):
             return "Tree always runs 640 threads; only the number of channels moves"
     return str(fact.get("no_decode", ""))

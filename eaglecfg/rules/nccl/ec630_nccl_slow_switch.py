@@ -25,15 +25,15 @@ def check(ctx: Context) -> Iterator[Item]:
     if view.text("CUDA_LAUNCH_BLOCKING") == "1":
         text = "makes every kernel launch wait for the kernel"
         yield _costs(view, "CUDA_LAUNCH_BLOCKING", text, None, "it is for finding the kernel that failed")
-    for variable, fact in view.known():
-        number = view.number(variable.name) if fact.kind == "int" else None
+    yield from _logs(view)
+    for variable, fact in view.known("int"):
+        number = view.number(variable.name)
         if fact.get("slow_on") == 1 and number == 1:
             yield _costs(view, variable.name, "adds steps to every small message", None, fact.about)
         elif fact.get("danger_on") == 1 and number == 1:
             yield _costs(view, variable.name, "registers plain memory, which has hung", None, fact.about)
         elif fact.get("debug_on") == 1 and number == 1:
             yield _costs(view, variable.name, "checks every call on the host", None, fact.about)
-    yield from _logs(view)
 
 
 def _logs(view: Settings) -> Iterator[Item]:

@@ -27,7 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
     if view is None:
         yield NotApplicable()
         return
-    for variable, fact in view.known():
+    for variable, fact in view.known("path", "plugin", "target"):
         if variable.text == "":
             continue
         if fact.kind == "path":

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
+from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.study.parts import deployment_of, entries, split_key, study_model
+from eaglecfg.rules.study.parts import UNSET, deployment_of, entries, split_key, study_model
 
 if TYPE_CHECKING:
-    from eaglecfg.nccl.carrier import Carrier
+    from eaglecfg.nccl.decode_path import DecodePath
+    from eaglecfg.nccl.paths import Taken
+    from eaglecfg.rules.nccl.settings import Settings
+    from eaglecfg.schema.deployment import Deployment
+    from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
     from eaglecfg.schema.study import StudyFile
 
-FREES = (
-    "disable_custom_all_reduce",
-    "enable_deterministic_inference",
-    "enable_dp_attention",
-    "enable_mscclpp",
-    "enable_torch_symm_mem",
-    "tp_size",
-    "nnodes",
-)
-"""Keys that may put NCCL on the path of decode when the space changes them."""
+MOST_LOOKED_AT = 64
+"""Combinations of keys that may decide who carries decode; of a space with more nothing is said."""
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -32,22 +32,39 @@ def check(context: Context) -> Iterator[Item]:
     if study is None or deployment is None or context.study_config is None or not keys:
         yield NotApplicable()
         return
-    if _frees(study):
+    from eaglecfg.rules.nccl.paths import open_because
+
+    models = None if _decided_by(study) else list(_models(study, deployment.model))
+    if not models:
         return
-    carrier = _carrier(deployment_context(context.study_config, deployment, Checkpoints()))
-    if carrier.name == "unknown":
-        yield NotChecked(f"whether NCCL carries decode: declare {' and '.join(carrier.wanted)}")
-    elif carrier.name in ("none", "custom", "fused"):
-        yield Finding(
-            f"the space searches {', '.join(keys)}, but NCCL does not carry decode of {deployment.name}: "
-            f"{carrier.why}",
-            path=("space", keys[0]),
-            at_key=True,
-            why="trials that differ in nothing that decode meets measure noise, and cost a launch each",
-            help="add server.disable_custom_all_reduce: [false, true] to the space, or leave NCCL out of it",
-            related=tuple((("space", key), "nor this") for key in keys[1:]),
-            values={"carrier": carrier.name, "keys": keys},
-        )
+    paths = [_path(context.study_config, replace(deployment, model=model)) for model in models]
+    taken = None
+    for view, path in paths:
+        if path is None or path.nccl:
+            unsettled = open_because(view, path) if len(paths) == 1 else ""
+            if unsettled:
+                yield NotChecked(unsettled)
+            return
+        taken = taken or path.takers[0]
+    assert taken is not None
+    yield _finding(deployment.name, keys, taken, every=len(paths) > 1)
+
+
+def _finding(name: str, keys: list[str], taken: Taken, *, every: bool) -> Finding:
+    from eaglecfg.nccl.paths import TITLES
+
+    who = taken.why if taken.carrier == "none" else f"{TITLES[taken.carrier]} does, {taken.why}"
+    return Finding(
+        f"the space searches {', '.join(keys)}, but NCCL does not carry decode of {name}"
+        f"{', whatever else the space chooses' if every else ''}: {who}",
+        path=("space", keys[0]),
+        at_key=True,
+        why="trials that differ in nothing that decode meets measure noise, and cost a launch each",
+        help="leave NCCL's keys out of the space, or let it choose what hands decode to NCCL, such as "
+        "server.disable_custom_all_reduce",
+        related=tuple((("space", key), "nor this") for key in keys[1:]),
+        values={"carrier": taken.carrier, "keys": keys},
+    )
 
 
 def _tunes(key: str) -> bool:
@@ -63,22 +80,64 @@ def _tunes(key: str) -> bool:
     return fact is not None and fact.acts in TUNING
 
 
-def _frees(study: StudyFile) -> bool:
-    if any(flag.lstrip("-").replace("-", "_").partition("=")[0] in FREES for flag in study.launch.flags):
-        return True
-    for key, value in study.space.items():
-        section, name = split_key(key)
-        if section == "env" and name == "CUDA_VISIBLE_DEVICES":
-            return True
-        if section in ("server", "parallel") and name in FREES:
-            return name in ("tp_size", "nnodes") or any(choice is True for _, choice in entries(key, value))
-    return False
+def _decided_by(study: StudyFile) -> bool:
+    """Whether the study hands the server a flag behind the deployment's back that may decide it."""
+    from eaglecfg.nccl.paths import DECIDES
+
+    words = (*study.launch.prefix, *study.launch.flags)
+    names = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--"))
+    return any(name in DECIDES for name in names)
 
 
-def _carrier(context: Context) -> Carrier:
+def _models(study: StudyFile, base: Deployment) -> Iterator[Deployment]:
+    """The deployment under every combination of the choices that may decide who carries decode; none where
+    there are too many, or where they are not choices."""
+    keys = [key for key in study.space if _may_decide(key)]
+    choices = [[value for _, value in entries(key, study.space[key])] for key in keys]
+    if any(isinstance(value, dict) for each in choices for value in each):
+        return
+    if math.prod(map(len, choices)) > MOST_LOOKED_AT or any(key.partition(".")[0] == "draft" for key in keys):
+        return
+    env = {**study.launch.env, **base.env}
+    for values in itertools.product(*choices):
+        data = base.model_dump(mode="python", exclude_unset=True) | {"env": dict(env)}
+        for key, value in zip(keys, values, strict=True):
+            _put(data, key, value)
+        with suppress(ValueError):  # a value that the schema refuses, which rules of its own speak of
+            yield type(base).model_validate(data)
+
+
+def _may_decide(key: str) -> bool:
+    from eaglecfg.nccl.paths import DECIDES
+
+    section, name = split_key(key)
+    if section == "server":
+        return name in DECIDES
+    return section in ("parallel", "draft", "speculative") or (
+        section == "env" and not name.startswith("NCCL_")
+    )
+
+
+def _put(data: dict[str, Any], key: str, value: Any) -> None:
+    section, name = split_key(key)
+    if not name:
+        data[section] = value
+        return
+    old = data.get(section)
+    if old is not None and not isinstance(old, dict):
+        return  # speculation that is off has no shape
+    block = {one: item for one, item in (old or {}).items() if one.lstrip("-").replace("-", "_") != name}
+    if section == "env":
+        block = {one: item for one, item in (old or {}).items() if one != name}
+    data[section] = block if value == UNSET else block | {name: str(value) if section == "env" else value}
+
+
+def _path(config: LoadedConfig, deployment: LoadedDeployment) -> tuple[Settings, DecodePath | None]:
+    from eaglecfg.rules.nccl.paths import path_of
     from eaglecfg.rules.nccl.settings import look
 
-    return look(context).carrier()
+    context = deployment_context(config, deployment, Checkpoints())
+    return look(context), path_of(context)
 
 
 RULE = Rule(

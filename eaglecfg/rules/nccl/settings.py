@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from eaglecfg.nccl.carrier import Carrier, decode_carrier
+from eaglecfg.engines.handed import Handed, handed_names
+from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.engine_writes import Effective, Launch, effective, engine_variables, written_names
 from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, variable_fact
 from eaglecfg.nccl.gpus import Gpu, gpu_of
@@ -26,7 +27,10 @@ NEWEST = "2.32.3"
 @dataclass(frozen=True, slots=True)
 class Settings:
     """``given``: the variables that the deployment sets, by environment name. ``version``: NCCL's,
-    ``version_from`` where it is from, in words. ``launch`` is None where the engine is not known."""
+    ``version_from`` where it is from, in words. ``launch`` is None where the engine is not known.
+
+    Whatever follows from a value that is handed on from whoever launches raises ValueFromLaunch.
+    """
 
     ctx: Context
     given: Mapping[str, Variable]
@@ -37,44 +41,73 @@ class Settings:
     def __contains__(self, name: str) -> bool:
         return name in self.given
 
+    def handed(self, name: str) -> bool:
+        """Whether the variable is given, with a value that only whoever launches knows."""
+        return name in self.given and self.given[name].handed
+
     def text(self, name: str) -> str:
         """The value as spelled, empty where it is not given."""
-        return self.given[name].text if name in self.given else ""
+        if name not in self.given:
+            return ""
+        if self.handed(name):
+            raise ValueFromLaunch(name)
+        return self.given[name].text
 
     def path(self, name: str) -> KeyPath:
         """Where the value stands in the document."""
         return self.ctx.where(*self.given[name].path)
 
     def spelled(self, name: str) -> str:
-        """``NCCL_PROTO=LL``, as findings name a setting."""
-        return f"{name}={self.text(name)}"
+        """``NCCL_PROTO=LL``, as findings name a setting; the name alone where the value is handed on."""
+        return name if self.handed(name) else f"{name}={self.text(name)}"
 
     def parsed(self, name: str) -> Parsed | None:
         """What NCCL takes the given text as, None where it is not given."""
         return parse(name, self.text(name), self.version) if name in self.given else None
 
-    def known(self) -> Iterator[tuple[Variable, VariableFact]]:
-        """The given variables that the facts know and that this version reads, or may read."""
+    def known(self, *kinds: str) -> Iterator[tuple[Variable, VariableFact]]:
+        """The given variables of these ``kinds``, of any without them, that the facts know and that this
+        version reads, or may read. Those whose value is handed on come last, as ValueFromLaunch."""
+        handed = []
+        for variable, fact in self.read():
+            if kinds and fact.kind not in kinds:
+                continue
+            if variable.handed:
+                handed.append(variable.name)
+            else:
+                yield variable, fact
+        if handed:
+            raise ValueFromLaunch(*handed)
+
+    def read(self) -> Iterator[tuple[Variable, VariableFact]]:
+        """The given variables that the facts know and that this version reads, or may read, whether their
+        value is known or not."""
         for variable in self.given.values():
             fact = variable_fact(variable.name)
             if fact is not None and fact.standing(self.version) in ("there", "open"):
                 yield variable, fact
 
     def sees(self, name: str) -> Effective:
-        """What NCCL gets to see of a variable, after the engine's own writes."""
+        """What NCCL gets to see of a variable, after the engine's own writes; ``${NAME}`` where the value is
+        handed on."""
         if self.launch is None:
-            return Effective(name, self.text(name) if name in self.given else None)
+            return Effective(name, self.given[name].text if name in self.given else None)
         return effective(name, self.launch)
+
+    def _reaches(self, name: str) -> str | None:
+        """The text that NCCL gets to see, where it is known."""
+        seen = self.sees(name)
+        return seen.text if seen.by_engine or name not in self.given else self.text(name)
 
     def number(self, name: str) -> int | None:
         """The whole number that NCCL works with, None where it works with its default."""
-        text = self.sees(name).text
+        text = self._reaches(name)
         taken = parse(name, text, self.version).taken if text else None
         return taken if isinstance(taken, int) else None
 
     def allowed(self, name: str) -> Allowed | None:
         """What NCCL_ALGO or NCCL_PROTO allows, None where it is not set or does not get through."""
-        text = self.sees(name).text
+        text = self._reaches(name)
         if not text:
             return None
         taken = parse(name, text, self.version)
@@ -120,25 +153,15 @@ class Settings:
         """Whether the engine uses NCCL's symmetric memory."""
         return bool(self.flag("enable_symm_mem"))
 
-    def carrier(self, *, without: Collection[str] = ()) -> Carrier:
-        """Which implementation carries decode's all-reduce, were the variables ``without`` not set."""
-        if self.launch is None:
-            return Carrier("unknown", "", ("an engine version that eaglecfg knows",))
-        target = self.ctx.target.config if self.ctx.target is not None else None
-        facts = self.ctx.engine
-        auto = facts.values.get("allreduce_fusion_auto", ()) if facts is not None else ()
-        fused = target is not None and target.architecture in auto
-        fused &= not self.flag("enforce_disable_flashinfer_allreduce_fusion")
-        return decode_carrier(self._launch_without(without), self.topology, self.gpu, fused=fused)
-
     def engine_value(self, name: str) -> Effective:
         """What the engine would set where the user's value were not there."""
-        return effective(name, self._launch_without((name,)))
+        return effective(name, self.launch_without((name,)))
 
-    def _launch_without(self, names: Collection[str]) -> Launch:
+    def launch_without(self, names: Collection[str]) -> Launch:
+        """The launch, were the variables ``names`` not set."""
         assert self.launch is not None
-        env = {name: text for name, text in self.launch.env.items() if name not in names}
-        return replace(self.launch, env=env)
+        env = self.launch.env
+        return replace(self.launch, env=env.without(names) if isinstance(env, Handed) else env)
 
     def written(self) -> tuple[str, ...]:
         """Variables that the engine writes, in some version."""
@@ -154,7 +177,7 @@ class Settings:
 
     def finding(self, name: str, message: str, **more: Any) -> Finding:
         """A finding at a variable, with its name, its text and NCCL's version among the values."""
-        values = {name: self.text(name), "nccl_version": self.version, **more.pop("values", {})}
+        values = {name: self.given[name].text, "nccl_version": self.version, **more.pop("values", {})}
         return Finding(message, path=self.path(name), values=values, **more)
 
     def p2p_off(self) -> str:
@@ -199,7 +222,10 @@ def _launch(ctx: Context, given: Mapping[str, Variable]) -> Launch | None:
         return None
     parallel, hardware = ctx.model.parallel, ctx.model.hardware
     gpu = gpu_of(hardware.gpu) if hardware is not None else None
-    env = dict(ctx.model.env) | {name: variable.text for name, variable in given.items()}
+    env = Handed(
+        dict(ctx.model.env) | {name: variable.text for name, variable in given.items()},
+        (*handed_names(ctx.model.env), *(each.name for each in given.values() if each.handed)),
+    )
     return Launch(
         ctx.engine.facts_of,
         ctx.resolution.runs,

@@ -44,7 +44,7 @@ def derived_length(ctx: Context, config: ModelConfig) -> Derived | None:
 
 def allowed(ctx: Context) -> bool:
     """Whether the environment lets a context grow beyond what config.json says."""
-    return ctx.model.env.get(OVERRIDE, "").lower() in ("1", "true", "yes", "y")
+    return (ctx.variable(OVERRIDE) or "").lower() in ("1", "true", "yes", "y")
 
 
 def asked_length(ctx: Context) -> int | None:
