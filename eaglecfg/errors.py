@@ -1,5 +1,7 @@
-"""The one error tree, each class with the exit code that ends the process; cli/ alone acts on it. And a signal
-between a rule and its runner."""
+"""The one error tree: each class carries the exit code that ends the process, and cli/ alone acts on it.
+
+Beside it a signal between a rule and its runner.
+"""
 
 from __future__ import annotations
 
