@@ -38,10 +38,24 @@ def check_writable(name: str) -> None:
     folder = Path(os.path.realpath(name)).parent
     if not folder.is_dir():
         raise UsageError(f"{name}: there is no folder {path.parent} to write it into; make that first")
+    _refuse_read_only(path)
     # What is no plain file, as /dev/stderr, is written to in place.
     place = path if path.exists() and not path.is_file() else folder
     if not os.access(place, os.W_OK):
         raise UsageError(f"{name}: this user may not write there; check the permissions of {place}")
+
+
+def _refuse_read_only(path: Path) -> None:
+    """Raise UsageError where nobody may write a file, though a new one could be put in its place."""
+    try:
+        found = path.stat()
+    except OSError:
+        return
+    mode = stat.S_IMODE(found.st_mode)
+    if stat.S_ISREG(found.st_mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
+        raise UsageError(
+            f"{path}: the file is read-only (mode {mode:04o}); name another file, or allow it with chmod u+w"
+        )
 
 
 def inputs_of(documents: Sequence[Document]) -> list[Path]:
@@ -73,6 +87,7 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises UsageError where the system refuses it.
     """
     try:
+        _refuse_read_only(path)
         found = path.stat() if path.exists() else None
         if found is not None and not stat.S_ISREG(found.st_mode):
             path.write_bytes(content)

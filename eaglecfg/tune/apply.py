@@ -15,7 +15,7 @@ from eaglecfg.schema.load import load_config
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.edit import PLAIN, Edit, Editor, EditRefused, apply_edits
-from eaglecfg.source.patch import patch_name, patch_of
+from eaglecfg.source.patch import patch_names, patch_of
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath, show_path
 from eaglecfg.tune.arm import OFF, arm_key, spelled, tree
@@ -61,7 +61,8 @@ def make_patch(
     _expect(editor, deployment.model.expected_accept_length, after, accept_length)
     text = editor.document.text
     _check(config.document, deployment.name, text, wanted)
-    return Patch(text, patch_of(config.document.text, text, patch_name(config.document.name)))
+    named = patch_names([config.document.name])
+    return Patch(text, patch_of(config.document.text, text, named.names[0], git=named.git))
 
 
 def _edit_block(

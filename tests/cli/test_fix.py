@@ -175,6 +175,123 @@ def test_a_study_is_fixed_too(run_line: RunLine, faulty: Path) -> None:
     assert "07:30" in text
 
 
+def piped(raw: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "eaglecfg", "fix", *options, "-"],
+        input=raw,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+    )
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "a: é\n".encode("latin-1"),
+        "a: é\n".encode("utf-16"),
+        "a: 1\n".encode("utf-32"),
+        b"\xef\xbb\xbfa: [",
+        b"a: \x00\n",
+        b"",
+        b"\xff" * 70_000,
+        b"a: " + b"x" * 1_100_000,
+    ],
+    ids=["latin-1", "utf-16", "utf-32", "mark", "zero", "empty", "binary", "large"],
+)
+def test_a_stream_that_cannot_be_worked_on_comes_out_as_it_went_in(faulty: Path, raw: bytes) -> None:
+    done = piped(raw)
+    assert (done.returncode, done.stdout) == (2, raw)
+    assert done.stderr != b""
+    assert piped(raw, "--diff").stdout in (b"", raw)
+
+
+def test_a_stream_goes_alone(run_line: RunLine, faulty: Path) -> None:
+    assert "goes with no other file" in run_line("fix", "-", "eaglecfg.yaml")[2]
+
+
+def test_a_file_that_nobody_may_write_stays(run_line: RunLine, faulty: Path) -> None:
+    before = faulty.read_bytes()
+    faulty.chmod(0o444)
+    code, _, err = run_line("fix")
+    assert (code, faulty.read_bytes()) == (2, before)
+    assert "eaglecfg.yaml: the file is read-only (mode 0444)" in err
+    assert run_line("fix", "--diff")[0] == 1
+    report = faulty.with_name("report.json")
+    report.write_text("old", encoding="utf-8")
+    report.chmod(0o400 & 0o444)
+    for option in ("-o=json=report.json", "--write-baseline=report.json"):
+        assert run_line("validate", option.replace("-o=", "-o"))[0] == 2
+    assert report.read_text(encoding="utf-8") == "old"
+
+
+def test_a_hard_link_is_told_of(run_line: RunLine, faulty: Path) -> None:
+    other = faulty.with_name("backup.yaml")
+    other.hardlink_to(faulty)
+    code, _, err = run_line("fix")
+    assert code == 0
+    assert "eaglecfg.yaml: it was a hard link; the other one keeps the old text" in err
+    assert (BAD in other.read_text(encoding="utf-8"), GOOD in faulty.read_text(encoding="utf-8")) == (
+        True,
+        True,
+    )
+
+
+def test_a_pipe_is_refused_before_it_is_opened(run_line: RunLine, faulty: Path) -> None:
+    os.mkfifo("pipe.yaml")
+    code, _, err = run_line("fix", "pipe.yaml")
+    assert code == 2
+    assert "pipe.yaml: only a regular file can be fixed" in err
+
+
+def test_what_is_left_is_named(run_line: RunLine, faulty: Path) -> None:
+    text = faulty.read_text(encoding="utf-8").replace("checkpoint: draft", "checkpoint: nowhere")
+    faulty.write_text(text, encoding="utf-8")
+    code, out, _ = run_line("fix")
+    assert code == 3
+    assert "fixed eaglecfg.yaml:10: EC302" in out
+    assert "not checked eaglecfg.yaml:" in out
+    assert "EC801 draft.checkpoint: there is no folder nowhere" in out
+    assert run_line("fix", "--fix-only")[:2] == (0, "0 fixes in 0 files\n")
+    faulty.write_text(text.replace("nowhere", "draft").replace("[3, 6, 9]", "[2, 5, 8]"), encoding="utf-8")
+    code, out, _ = run_line("fix")
+    assert code == 1
+    assert "error eaglecfg.yaml:8: EC201" in out
+    assert "1 error left" in out
+    faulty.write_text("a: [", encoding="utf-8")
+    code, out, _ = run_line("fix", "--fix-only")
+    assert code == 2
+
+
+def test_with_select_only_these_rules_count(run_line: RunLine, faulty: Path) -> None:
+    text = faulty.read_text(encoding="utf-8").replace("[3, 6, 9]", "[2, 5, 8]")
+    faulty.write_text(text, encoding="utf-8")
+    assert run_line("fix", "--select", "EC6")[:2] == (
+        0,
+        "0 fixes in 0 files · of the selected rules 0 errors left · 0 warnings left\n",
+    )
+    code, out, _ = run_line("fix", "--select", "EC2")
+    assert code == 1
+    assert "of the selected rules 1 error left" in out
+
+
+def test_a_patch_of_a_file_above_names_that_file(
+    run_line: RunLine, faulty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", "."], check=True)
+    inner = faulty.parent / "d"
+    inner.mkdir()
+    (inner / "eaglecfg.yaml").write_bytes(faulty.read_bytes())
+    monkeypatch.chdir(inner)
+    code, out, err = run_line("fix", "--diff", "../eaglecfg.yaml")
+    assert code == 1
+    assert out.startswith("diff --git a/eaglecfg.yaml b/eaglecfg.yaml\n--- a/eaglecfg.yaml\n")
+    assert f"git -C {faulty.parent} apply" in err
+    subprocess.run(["git", "-C", str(faulty.parent), "apply"], input=out, text=True, check=True)
+    assert GOOD in faulty.read_text(encoding="utf-8")
+    assert BAD in (inner / "eaglecfg.yaml").read_text(encoding="utf-8")
+
+
 def test_text_and_bytes_reach_a_closed_pipe(faulty: Path) -> None:
     done = subprocess.run(
         f"{sys.executable} -m eaglecfg fix --diff | true",

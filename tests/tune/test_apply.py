@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.load import load_config
-from eaglecfg.source.patch import patch_name
 from eaglecfg.source.read import parse_document
 from eaglecfg.tune.apply import make_patch
 from eaglecfg.tune.arm import apply, arm_key
@@ -174,13 +172,6 @@ def test_the_diff_applies_to_the_file() -> None:
     assert patch.diff.startswith("--- a/eaglecfg.yaml\n+++ b/eaglecfg.yaml\n@@ ")
     assert "\n-    speculative: {num_steps: 3" in patch.diff
     assert "\n+    speculative: off   # measured last spring\n" in patch.diff
-
-
-def test_the_names_in_a_patch_are_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert patch_name(str(tmp_path / "conf" / "eaglecfg.yaml")) == "conf/eaglecfg.yaml"
-    assert patch_name("conf/../eaglecfg.yaml") == "eaglecfg.yaml"
-    assert patch_name("../eaglecfg.yaml") == patch_name("/etc/x/eaglecfg.yaml") == "eaglecfg.yaml"
 
 
 def test_a_file_without_a_last_newline_is_edited() -> None:
