@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os.path
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -23,9 +24,10 @@ from eaglecfg.errors import UsageError
 from eaglecfg.review.difference.checkpoints import read_at_revision
 from eaglecfg.review.difference.compare import compare
 from eaglecfg.review.difference.revision import open_revision, split_spelling
-from eaglecfg.review.difference.sides import open_side
+from eaglecfg.review.difference.sides import Side, open_side
 from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.model import Severity
+from eaglecfg.rules.registry import chosen
 
 
 @click.command("diff")
@@ -49,6 +51,20 @@ from eaglecfg.rules.model import Severity
 @click.option("--exit-code", is_flag=True, help="Exit 1 on any change in effect, as `git diff` does.")
 @click.option("--select", multiple=True, metavar="RULE", help="Compare findings of these rules only.")
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave these rules out.")
+@click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if B leaves one of these undecided.")
+@click.option("--strict", is_flag=True, help="Exit 3 if B leaves any rule undecided, or anything unread.")
+@click.option("--deployment", "-d", multiple=True, help="Compare this deployment only; may be repeated.")
+@click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
+@click.option(
+    "--online", is_flag=True, help="Fetch config files and tensor headers of hub ids; never weights."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="NAME",
+    help="Of folders, compare this file, whatever its name; may be repeated.",
+)
 @color_option
 @traceback_option
 @json_errors
@@ -60,31 +76,48 @@ def command(
     exit_code: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    require: tuple[str, ...],
+    strict: bool,
+    deployment: tuple[str, ...],
+    deep: bool,
+    online: bool,
+    files: tuple[str, ...],
     color: str,
 ) -> int:
     """Show what changes in effect from A to B: not the text, but what it comes to.
 
     A and B are files, folders, or a file or folder of a git revision (HEAD:eaglecfg.yaml, main:deploy,
     main: for the whole tree, :eaglecfg.yaml for what is staged). Without B, the working tree's file of the
-    same name. Of a folder all eaglecfg.yaml and studies/*.yaml are compared.
+    same name. Of a folder all eaglecfg.yaml and studies/*.yaml are compared, or each --file.
 
     Told are: captured boundaries, fc width, resolved settings, environment, checkpoints, the launch command,
     findings introduced and fixed, recorded results that no longer hold. Exit codes: 0 no new finding, 1 new
-    findings, 2 unreadable, 3 incomplete.
+    findings, 2 unreadable, 3 something that A did not leave unread is unread in B.
     """
     here, severity = Path.cwd(), Severity(fail_on)
-    options = {"select": split_names(select, "--select"), "ignore": split_names(ignore, "--ignore")}
-    hub = hub_settings()
+    wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
+    required = split_names(require, "--require")
+    if strict:
+        required = [rule.id for rule in chosen(wanted, unwanted)]
+    hub = hub_settings(online=online)
     with ExitStack() as stack:
-        sides = []
-        for spelled in (before, _other(before) if after is None else after):
-            side = open_side(spelled, here, Checkpoints(hub=hub))
+        spelled = before, _other(before) if after is None else after
+        names = [_inside(name, spelled[1]) for name in dict.fromkeys(files)]
+        sides = [open_side(each, here, Checkpoints(deep, hub), names) for each in spelled]
+        _refuse(sides, names)
+        for side, other in zip(sides, reversed(sides), strict=True):
             if side.revision is not None:
+                side.other = other.revision or open_revision("", here)
                 scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="eaglecfg-diff-"))
                 read_at_revision(side, side.revision, Path(scratch))
-            sides.append(side)
-        _refuse_mixture(sides[0].folder, sides[1].folder, before, after or "")
-        comparison = compare(sides[0], sides[1], **options)
+        comparison = compare(
+            sides[0],
+            sides[1],
+            select=wanted,
+            ignore=unwanted,
+            require=required,
+            deployments=deployment,
+        )
     code = comparison.exit_code(severity, any_change=exit_code)
     if form == "json":
         from eaglecfg.review.difference.machine import as_json
@@ -104,18 +137,48 @@ def command(
 def _other(before: str) -> str:
     """The working tree's file that ``before`` names in a revision."""
     divided = split_spelling(before)
-    if divided is None or Path(before).exists():
+    if Path(before).exists():
         raise UsageError(
             f"{before} has to be compared with something: eaglecfg diff {before} OTHER, "
             f"or eaglecfg diff HEAD:{before}"
+        )
+    if divided is None:
+        raise UsageError(
+            f"{before} is no file or folder here; of a git revision of that name write {before}: for all of "
+            f"it, or {before}:eaglecfg.yaml for a file in it"
         )
     revision = open_revision(divided[0], Path.cwd())
     return os.path.relpath(revision.root / revision.path(divided[1]), Path.cwd())
 
 
-def _refuse_mixture(one: bool, other: bool, before: str, after: str) -> None:
-    if one is not other:
+def _inside(name: str, folder: str) -> str:
+    """A --file as both sides have it: relative to their folders."""
+    if not name or "\0" in name:
+        raise UsageError("--file takes the name of a config or study file, got an empty one")
+    if not os.path.isabs(name):  # noqa: PTH117
+        return os.path.normpath(name)
+    divided = None if os.path.lexists(folder) else split_spelling(folder)
+    if divided is None:
+        return os.path.relpath(name, folder)
+    revision = open_revision(divided[0], Path.cwd())
+    return os.path.relpath(name, revision.root / revision.path(divided[1]))
+
+
+def _refuse(sides: Sequence[Side], names: Sequence[str]) -> None:
+    """Raise UsageError for two names that leave nothing to compare."""
+    one, other = sides
+    if one.folder is not other.folder:
         raise UsageError(
-            f"{before} is a {'folder' if one else 'file'} and {after} a {'folder' if other else 'file'}; "
-            "compare two files or two folders"
+            f"{one.spelled} is a {'folder' if one.folder else 'file'} and {other.spelled} a "
+            f"{'folder' if other.folder else 'file'}; compare two files or two folders"
+        )
+    if names and not one.folder:
+        raise UsageError("--file names files of two folders; name the folders, or the two files alone")
+    lacking = [name for name in names if name not in one.documents and name not in other.documents]
+    if lacking:
+        raise UsageError(f"neither {one.spelled} nor {other.spelled} has {lacking[0]}, which --file names")
+    if not one.documents and not other.documents:
+        raise UsageError(
+            f"neither {one.spelled} nor {other.spelled} has an eaglecfg.yaml or studies/*.yaml, so there is "
+            "nothing to compare; name two files, or name files of the folders with --file"
         )

@@ -159,6 +159,7 @@ def test_a_good_repository_passes(repository: Repository) -> None:
     assert (repository.work / outputs["sarif"]).is_file()
     assert "no change in effect" in Path(outputs["comment"]).read_text(encoding="utf-8")
     assert summary.count("### eaglecfg") == 2
+    assert "::error" not in log
 
 
 def test_a_fault_fails_with_annotations_sarif_and_a_comment(repository: Repository) -> None:
@@ -195,7 +196,83 @@ def test_old_faults_pass_a_gate_on_new_ones(repository: Repository) -> None:
 def test_what_cannot_be_meant_fails(inputs: dict[str, str], repository: Repository) -> None:
     code, log, outputs, _ = repository.check(**inputs)
     assert code == 2, log
-    assert outputs.get("exit-code") in (None, "2")
+    assert outputs["exit-code"] == "2"
+    assert ("sarif" in outputs) is (repository.work / "eaglecfg.sarif").is_file()
+
+
+@pytest.mark.parametrize("gate", ["all", "new"])
+def test_a_comparison_that_cannot_be_made_fails_with_an_annotation(gate: str, repository: Repository) -> None:
+    code, log, outputs, _ = repository.check(diff_base="no-such%revision", gate=gate)
+    assert (code, outputs["exit-code"]) == (2, "2")
+    assert re.search(r"(?m)^::error title=eaglecfg::.*no-such%25revision.*no such revision", log)
+    assert "comment" not in outputs
+
+
+def test_files_of_any_name_are_compared_as_they_are_checked(repository: Repository) -> None:
+    (repository.work / "deploy").mkdir()
+    repository.git("mv", "eaglecfg.yaml", "deploy/prod.yaml")
+    path = repository.work / "deploy" / "prod.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("checkpoint: ", "checkpoint: ../"), "utf-8")
+    repository.git("commit", "-q", "-a", "-m", "another name")
+    files = "deploy/prod.yaml"
+    code, log, outputs, _ = repository.check(diff_base="HEAD", gate="new", files=files)
+    assert (code, outputs["exit-code"]) == (0, "0"), log
+    path.write_text(path.read_text(encoding="utf-8").replace("num_steps: 3", "num_steps: x"), "utf-8")
+    for name in (files, str(path)):
+        code, log, outputs, _ = repository.check(diff_base="HEAD", gate="new", files=name)
+        assert (code, outputs["exit-code"]) == (1, "1"), log
+        assert "::error title=eaglecfg::FAIL: 1 finding at or above error is new" in log
+        assert "EC102" in Path(outputs["comment"]).read_text(encoding="utf-8")
+
+
+def test_what_is_checked_is_what_is_compared(repository: Repository) -> None:
+    hidden = repository.work / ".github"
+    materialize({}, hidden)
+    (repository.work / "gone").mkdir()
+    (repository.work / "gone" / "eaglecfg.yml").write_text("version: 1\n", encoding="utf-8")
+    repository.git("add", "-A")
+    repository.git("commit", "-q", "-m", "more configs")
+    repository.git("rm", "-q", "-r", "gone")
+    materialize({"deployment": {"capture": {"trained_boundaries": [2, 5, 8]}}}, hidden)
+    code, log, outputs, _ = repository.check(diff_base="HEAD", gate="new")
+    comment = Path(outputs["comment"]).read_text(encoding="utf-8")
+    assert code == 1, log
+    assert ".github/eaglecfg.yaml" in comment
+    assert "gone/eaglecfg.yml" in comment, "a config that is removed is part of the difference"
+
+
+def without_weights(repository: Repository) -> None:
+    """A checkout such as CI has: configs in git, checkpoints nowhere."""
+    repository.git("rm", "-q", "-r", "target", "draft")
+    repository.git("commit", "-q", "-m", "no weights")
+
+
+def test_a_gate_on_new_ones_passes_where_checkpoints_are_nowhere(repository: Repository) -> None:
+    without_weights(repository)
+    path = repository.work / "eaglecfg.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f"# a comment\n{text}", encoding="utf-8")
+    code, log, outputs, _ = repository.check(diff_base="HEAD", gate="new")
+    assert (code, outputs["exit-code"]) == (0, "0"), log
+    assert "could not be read on either side" in Path(outputs["comment"]).read_text(encoding="utf-8")
+    assert repository.check(diff_base="HEAD")[0] == 3, "what is there is incomplete"
+    assert repository.check(diff_base="HEAD", gate="new", arguments="--strict")[0] == 3
+    path.write_text(text.replace("num_steps: 3", "num_steps: x"), encoding="utf-8")
+    assert repository.check(diff_base="HEAD", gate="new")[0] == 1
+    path.write_text(text.replace("checkpoint: draft", "checkpoint: other"), encoding="utf-8")
+    code, log, _, _ = repository.check(diff_base="HEAD", gate="new")
+    assert code in (1, 3), "another draft that nobody can read"
+
+
+@pytest.mark.parametrize(
+    "arguments", ["--select\nEC0\n--select=EC1", "--ignore=EC2", "-d\nchat", "--output\njson=x\n--ignore\nEC2"]
+)
+def test_arguments_reach_the_comparison_as_far_as_it_knows_them(
+    arguments: str, repository: Repository
+) -> None:
+    repository.break_it()
+    code, log, _, _ = repository.check(diff_base="main", gate="new", arguments=arguments)
+    assert code == (1 if "chat" in arguments else 0), log
 
 
 Fill = Callable[[str], dict[str, str]]

@@ -287,8 +287,13 @@ def test_a_folder_is_compared_file_by_file(pair: Path, diff: Diff, tmp_path: Pat
     )
 
 
-def test_a_folder_without_configs_is_the_same_as_another(pair: Path, diff: Diff) -> None:
+def test_nothing_to_compare_is_no_comparison_that_passes(
+    pair: Path, diff: Diff, capsys: pytest.CaptureFixture[str]
+) -> None:
     (pair / "none").mkdir()
     (pair / "nothing").mkdir()
     code, data = diff("none", "nothing")
-    assert (code, data["files"]) == (0, [])
+    assert code == 2
+    assert data["error"]["message"].startswith("neither none nor nothing has an eaglecfg.yaml")
+    assert run(["diff", "none", "nothing"]) == 2
+    assert "name files of the folders with --file" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from typing import Literal
 
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.record import replace
+from eaglecfg.review.difference.contents import is_served
 from eaglecfg.review.difference.revision import Blob, Revision
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.schema.deployment import Draft, Target
@@ -35,7 +36,7 @@ def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
     taken = [0]
     for name, document in list(side.documents.items()):
         if kind_of(document) == "study":
-            side.documents[name] = _placed(document, revision, scratch / "studies")
+            side.documents[name] = _placed(side, document, revision, scratch / "studies")
             continue
         for deployment in load_config(document).deployments:
             model = deployment.model
@@ -44,8 +45,10 @@ def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
                 _take(side, revision, document, model.draft, "draft", scratch, taken)
 
 
-def _placed(document: Document, revision: Revision, scratch: Path) -> Document:
+def _placed(side: Side, document: Document, revision: Revision, scratch: Path) -> Document:
     """A study beside the config and the prompts that it names, as the revision has them."""
+    if not isinstance(document.data, dict):
+        return document
     home = os.path.relpath(document.folder, revision.root)
     (scratch / home).mkdir(parents=True, exist_ok=True)
     workload = document.data.get("workload")
@@ -63,8 +66,9 @@ def _placed(document: Document, revision: Revision, scratch: Path) -> Document:
             continue
         if blob is not None and blob.kind == "file" and (blob.size or 0) <= LARGEST:
             path.write_bytes(revision.read(blob, LARGEST))
-        elif there.is_file():
+        elif there.is_file() and (blob is not None or not side.keeps(inside)):
             path.symlink_to(there)
+            side.elsewhere[seen_from(document.name, spelled)] = None
     return replace(document, folder=str(scratch / home))
 
 
@@ -89,20 +93,17 @@ def _take(
     if whole in known or inside.startswith("..") or inside == ".":
         return
     # A link to a folder is one file to git; so is another repository in this one.
-    blobs = [blob for blob in revision.list(inside) if blob.path != inside]
-    label = revision.spelled or "the index"
-    if not blobs:
+    every = revision.list(inside)
+    blobs = [blob for blob in every if blob.path != inside]
+    if not blobs and (every or not (os.path.isdir(full) and side.keeps(inside))):  # noqa: PTH112
         if os.path.isdir(full):  # noqa: PTH112
-            _note(side, f"{label} does not hold {key[1]}: the files of the working tree are read")
+            side.elsewhere[key[1]] = None
         return
     base = scratch / str(len(known))
-    aside = _lay_out(revision, blobs, Path(full), base / inside, inside, taken)
-    if aside:
-        _note(
-            side,
-            f"{key[1]} at {label}: {_listed(aside)} {'is' if len(aside) == 1 else 'are'} not kept in git, "
-            "or too large to be taken out of it, and read from the working tree",
-        )
+    if blobs:
+        for name in _lay_out(side, revision, blobs, Path(full), base / inside, inside, taken):
+            side.elsewhere[f"{key[1]}/{name}"] = None
+    side.laid[key[0]] = str(base / inside)
     beside = base / os.path.relpath(document.folder, revision.root)
     beside.mkdir(parents=True, exist_ok=True)  # or ../ would lead nowhere
     facts = read_checkpoint(
@@ -118,7 +119,13 @@ def _take(
 
 
 def _lay_out(
-    revision: Revision, blobs: Sequence[Blob], full: Path, folder: Path, inside: str, taken: list[int]
+    side: Side,
+    revision: Revision,
+    blobs: Sequence[Blob],
+    full: Path,
+    folder: Path,
+    inside: str,
+    taken: list[int],
 ) -> list[str]:
     """Write the files of a checkpoint into ``folder``; names of those that the working tree has to give."""
     aside: list[str] = []
@@ -139,18 +146,11 @@ def _lay_out(
             path.symlink_to(full / name)
             aside.append(name)
     if full.is_dir():
+        kept = {blob.path for blob in side.other.list(inside)} if side.other is not None else set()
         for entry in sorted(os.listdir(full)):  # noqa: PTH208 - names are all that is needed
-            if entry not in names and entry.endswith((".safetensors", ".bin")):
+            read = entry.endswith((".safetensors", ".bin")) or is_served(entry)
+            if read and entry not in names and f"{inside}/{entry}" not in kept:
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / entry).symlink_to(full / entry)
                 aside.append(entry)
     return aside
-
-
-def _note(side: Side, text: str) -> None:
-    if text not in side.notes:
-        side.notes.append(text)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more files"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from eaglecfg.engines.flags import UNREADABLE
+from eaglecfg.errors import UsageError
+from eaglecfg.record import replace as record_replace
+from eaglecfg.review.difference.contents import CONTENT, content_facts, prompts_fact
 from eaglecfg.review.difference.effect import (
     GROUPS,
     MODEL_FLAGS,
@@ -19,10 +22,12 @@ from eaglecfg.review.difference.effect import (
     plain,
     setting_fact,
 )
-from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, compare_findings
+from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, compare_findings, joined
+from eaglecfg.review.difference.open import left_open
 from eaglecfg.review.difference.results import results_of_deployment, results_of_study
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.review.difference.study import study_facts
+from eaglecfg.review.difference.unread import Known, notes_of, unread
 from eaglecfg.rules.context import deployment_context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report, Reported
@@ -91,13 +96,16 @@ class FileDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Both states and all that differs. ``notes`` say what has to be known to read it."""
+    """Both states and all that differs. ``notes`` say what has to be known to read it; ``unread`` are
+    sentences about what the later state names and that could not be read, though the same could before, or
+    was not named."""
 
     before: Side
     after: Side
     reports: tuple[Report, Report]
     files: tuple[FileDifference, ...]
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def in_effect(self) -> bool:
@@ -106,83 +114,109 @@ class Comparison:
 
     @property
     def findings(self) -> FindingChanges:
-        """The findings of all files together."""
-        every = [each.findings for each in self.files]
-        return FindingChanges(
-            tuple(one for each in every for one in each.introduced),
-            tuple(one for each in every for one in each.fixed),
-            tuple(pair for each in every for pair in each.changed),
-            tuple(one for each in every for one in each.accepted),
-        )
+        """The findings of all files together, the most severe first."""
+        return joined([each.findings for each in self.files])
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether something became unreadable, or a required rule could not be checked in the later state."""
+        report = self.reports[1]
+        lacking = any(skip.rule.id in report.required for skip in report.not_checked)
+        return bool(self.unread) or lacking or (bool(report.required) and bool(unread(report)))
 
     def exit_code(self, fail_on: Severity, *, any_change: bool = False) -> int:
         """0 nothing new at or above ``fail_on``; 1 something new, or with ``any_change`` any effect.
 
         2: a file of the later state is no YAML mapping. 3: something that the later state names could not
-        be read. 4: a rule crashed. Where several hold: 4, then 2, 1, 3.
+        be read, and not for the same reason as before. 4: a rule crashed.
+
+        Where several hold: 4, then 2, 1, 3.
         """
-        code = self.reports[1].exit_code(fail_on)
         if any(report.crashes for report in self.reports):
             return 4
-        if code == 2:
+        if any(not isinstance(document.data, dict) for document in self.after.documents.values()):
             return 2
         if self.findings.new_at(fail_on) or (any_change and self.in_effect):
             return 1
-        return 3 if unread(self.reports[1]) else 0
+        return 3 if self.incomplete else 0
 
 
-def compare(before: Side, after: Side, **options: Any) -> Comparison:
-    """Compare two files or two folders. ``options``, and what is raised, are those of ``validate``."""
-    reports = tuple(
-        validate(list(side.documents.values()), checkpoints=side.checkpoints, **options)
-        for side in (before, after)
+def compare(
+    before: Side,
+    after: Side,
+    *,
+    deployments: Collection[str] = (),
+    require: Collection[str] = (),
+    **options: Any,
+) -> Comparison:
+    """Compare two files or two folders. ``options``, and what is raised, are those of ``validate``; of
+    ``deployments`` each has to be on one side at least, and ``require`` is about the later state."""
+    sides = before, after
+    names = [_deployment_names(side) for side in sides]
+    for name in deployments:
+        if name not in names[0] | names[1]:
+            raise UsageError(f"there is no deployment {name!r} in {before.spelled} or {after.spelled}")
+    reports = []
+    for side, required in zip(sides, ((), require), strict=True):
+        documents = list(side.documents.values())
+        report = validate(documents, checkpoints=side.checkpoints, require=required, **options)
+        reports.append(_only(report, deployments) if deployments else report)
+    was, now = reports
+    pairs = [(name, before.documents.get(name), after.documents.get(name))
+             for name in sorted(dict.fromkeys([*after.documents, *before.documents]))]  # fmt: skip
+    known = Known(was)
+    files = tuple(_file(sides, old, new, (was, now), known, deployments) for _, old, new in pairs)
+    new = tuple(known.new(now))
+    return Comparison(before, after, (was, now), files, tuple(notes_of(sides, (was, now), new)), new)
+
+
+def _deployment_names(side: Side) -> set[str]:
+    configs = [each for each in side.documents.values() if kind_of(each) != "study"]
+    return {each.name for document in configs for each in load_config(document).deployments}
+
+
+def _only(report: Report, deployments: Collection[str]) -> Report:
+    """``report`` without what it says of other deployments."""
+    wanted = {None, *deployments}
+    return record_replace(
+        report,
+        findings=tuple(each for each in report.findings if each.deployment in wanted),
+        not_checked=tuple(each for each in report.not_checked if each.deployment in wanted),
+        dropped=tuple(each for each in report.dropped if each.deployment in wanted),
+        accepted=tuple(each for each in report.accepted if each.found.deployment in wanted),
     )
-    names = list(dict.fromkeys([*after.documents, *before.documents]))
-    files = tuple(
-        _file(before, after, before.documents.get(name), after.documents.get(name), reports[0], reports[1])
-        for name in sorted(names)
-    )
-    return Comparison(before, after, (reports[0], reports[1]), files, tuple(_notes(before, after, reports)))
-
-
-def unread(report: Report) -> tuple[str, ...]:
-    """What a state names and that could not be read, in a sentence each."""
-    skipped = [each.reason for each in report.not_checked if each.incomplete]
-    found = [each.finding.message for each in report.findings if each.finding.incomplete]
-    return tuple(dict.fromkeys([*found, *skipped]))
-
-
-def _notes(before: Side, after: Side, reports: Sequence[Report]) -> Iterator[str]:
-    yield from dict.fromkeys([*before.notes, *after.notes])
-    for side, report in zip((before, after), reports, strict=True):
-        for document in side.documents.values():
-            if not isinstance(document.data, dict):
-                yield f"{side.spelled}: {document.name} holds no YAML mapping, so its effect is not compared"
-        for text in unread(report):
-            yield f"{side.spelled}: not everything could be read, so the comparison is incomplete: {text}"
 
 
 def _file(
-    before: Side, after: Side, old: Document | None, new: Document | None, was: Report, now: Report
+    sides: tuple[Side, Side],
+    old: Document | None,
+    new: Document | None,
+    reports: tuple[Report, Report],
+    known: Known,
+    only: Collection[str],
 ) -> FileDifference:
+    was, now = reports
     document = new or old
     assert document is not None
     study = kind_of(document) == "study"
-    if any(each is not None and not isinstance(each.data, dict) for each in (old, new)):
-        findings = compare_findings(_of(was, old), _of(now, new))
-        if new is not None and not isinstance(new.data, dict):
-            findings = replace(findings, fixed=())  # of what cannot be read nothing is known
-        return FileDifference(document.name, "unreadable", study, findings=findings)
-    effects = (_effects(before, old), _effects(after, new))
+    mapping = all(each is None or isinstance(each.data, dict) for each in (old, new))
+    effects = (_effects(sides[0], old, only), _effects(sides[1], new, only)) if mapping else ({}, {})
     deployments = () if study else tuple(_with_results(each, document) for each in _deployments(*effects))
-    changes = tuple(_study(old, new)) if study else tuple(_other_defaults(*effects))
-    renamed = {each.was: each.name for each in deployments if each.was}
+    excused = (
+        [each for each in was.accepted if each.found.document is old],
+        [each for each in now.accepted if each.found.document is new],
+    )
     findings = compare_findings(
         _of(was, old),
         _of(now, new),
-        [each for each in now.accepted if new is not None and each.found.document is new],
-        renamed,
+        excused=excused,
+        renamed={each.was: each.name for each in deployments if each.was},
+        undecided=left_open(now, old, new) if new is not None else lambda _: False,
+        unread=known.texts,
     )
+    if not mapping:
+        return FileDifference(document.name, "unreadable", study, findings=findings)
+    changes = tuple(_study(sides, old, new)) if study else tuple(_other_defaults(*effects))
     kind = "added" if old is None else "removed" if new is None else "same"
     if kind == "same" and (changes or any(each.in_effect for each in deployments)):
         kind = "changed"
@@ -206,14 +240,16 @@ def _of(report: Report, document: Document | None) -> list[Reported]:
     return [one for one in (*report.findings, *report.known) if one.document is document]
 
 
-def _effects(side: Side, document: Document | None) -> dict[str, Effect]:
+def _effects(side: Side, document: Document | None, only: Collection[str]) -> dict[str, Effect]:
     if document is None or kind_of(document) == "study":
         return {}
-    config = load_config(document)
-    return {
-        each.name: effect_of(deployment_context(config, each, side.checkpoints))
-        for each in config.deployments
-    }
+    config, found = load_config(document), {}
+    for each in config.deployments:
+        if not only or each.name in only:
+            effect = effect_of(deployment_context(config, each, side.checkpoints))
+            contents = content_facts(side, document, effect)
+            found[each.name] = record_replace(effect, facts={**effect.facts, **contents})
+    return found
 
 
 def _deployments(old: Mapping[str, Effect], new: Mapping[str, Effect]) -> Iterator[DeploymentDifference]:
@@ -243,12 +279,25 @@ def changes_between(old: Effect, new: Effect) -> Iterator[Change]:
     """The facts that differ, those that matter most first."""
     names = dict.fromkeys([*old.facts, *new.facts])
     for group, name in sorted(names, key=lambda each: (GROUPS.index(each[0]), each[1])):
-        if _one_sided(group, name, old) or _one_sided(group, name, new):
+        if (
+            not _same_file(group, name, old, new)
+            or _one_sided(group, name, old)
+            or _one_sided(group, name, new)
+        ):
             continue
         before = old.facts.get((group, name)) or _unset(old, group, name)
         after = new.facts.get((group, name)) or _unset(new, group, name)
         if (before and before.key) != (after and after.key):
             yield Change(group, name, before, after)
+
+
+def _same_file(group: Group, name: str, old: Effect, new: Effect) -> bool:
+    """Whether a fact is no file's content, or that of a file which both states name."""
+    setting, content, _ = name.partition(CONTENT)
+    if not content or group == "checkpoint":
+        return True
+    before, after = old.facts.get((group, setting)), new.facts.get((group, setting))
+    return before is not None and after is not None and before.key == after.key
 
 
 def _one_sided(group: Group, name: str, effect: Effect) -> bool:
@@ -269,11 +318,22 @@ def _unset(effect: Effect, group: Group, name: str) -> Fact | None:
     Of a setting that nobody gives, what runs; of the wiring, that it is not known.
     """
     resolution = effect.context.resolution
+    if CONTENT in name:
+        return None
     if group == "setting" and resolution is not None:
         return setting_fact(resolution.get(name))
     if group in ("capture", "draft") and effect.context.speculates and name != "trained boundaries":
         return Fact(group, name, None, None, "not known")
+    if group == "messages" and effect.context.model.parallel.tp_size > 1 and _unknown(effect):
+        return Fact(group, name, None, None, "not known")
     return None
+
+
+def _unknown(effect: Effect) -> bool:
+    """Whether sizes cannot be worked out: a config.json, or the engine, is not known."""
+    context = effect.context
+    sides = [context.target, context.draft] if context.speculates else [context.target]
+    return context.engine is None or any(each is None or each.config is None for each in sides)
 
 
 def _without(
@@ -288,11 +348,12 @@ def _without(
             yield option
 
 
-def _study(old: Document | None, new: Document | None) -> Iterator[Change]:
+def _study(sides: tuple[Side, Side], old: Document | None, new: Document | None) -> Iterator[Change]:
     before: Facts = study_facts(old) if old is not None else {}
     after: Facts = study_facts(new) if new is not None else {}
-    if not before or not after:
+    if not before or not after or old is None or new is None:
         return
+    before, after = {**before, **prompts_fact(sides[0], old)}, {**after, **prompts_fact(sides[1], new)}
     for key in sorted(dict.fromkeys([*before, *after])):
         one, two = before.get(key), after.get(key)
         if (one and one.key) != (two and two.key):

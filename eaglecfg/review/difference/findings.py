@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from eaglecfg.record import replace
@@ -16,18 +16,23 @@ _RANK = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class FindingChanges:
-    """``accepted`` are findings that the later state suppresses. ``changed`` are pairs of one rule at one
-    place: there before, and now with other values or another severity."""
+    """``accepted`` are findings that the later state suppresses, and the earlier one does not.
+
+    ``changed`` are pairs of one rule at one place: there before, and now with other values or another
+    severity. ``undecided`` are gone because the later state leaves their rule undecided: that is not to say
+    that they are fixed.
+    """
 
     introduced: tuple[Reported, ...] = ()
     fixed: tuple[Reported, ...] = ()
     changed: tuple[tuple[Reported, Reported], ...] = ()
     accepted: tuple[Suppressed, ...] = ()
+    undecided: tuple[Reported, ...] = ()
 
     @property
     def nothing(self) -> bool:
         """Whether both states have the same findings."""
-        return not (self.introduced or self.fixed or self.changed or self.accepted)
+        return not (self.introduced or self.fixed or self.changed or self.accepted or self.undecided)
 
     def new_at(self, fail_on: Severity) -> tuple[Reported, ...]:
         """Findings at or above ``fail_on`` that were not there before, or were less severe."""
@@ -39,36 +44,87 @@ class FindingChanges:
 NO_CHANGES = FindingChanges()
 
 
+def joined(every: Sequence[FindingChanges]) -> FindingChanges:
+    """Those of several files, each kind with the most severe first."""
+
+    def rank(one: Reported) -> int:
+        return -_RANK.index(one.severity)
+
+    return FindingChanges(
+        tuple(sorted((one for each in every for one in each.introduced), key=rank)),
+        tuple(sorted((one for each in every for one in each.fixed), key=rank)),
+        tuple(sorted((pair for each in every for pair in each.changed), key=lambda pair: rank(pair[1]))),
+        tuple(sorted((one for each in every for one in each.accepted), key=lambda one: rank(one.found))),
+        tuple(sorted((one for each in every for one in each.undecided), key=rank)),
+    )
+
+
+def _never(found: Reported) -> bool:
+    return False
+
+
 def compare_findings(
     old: Sequence[Reported],
     new: Sequence[Reported],
-    accepted: Sequence[Suppressed] = (),
+    *,
+    excused: tuple[Sequence[Suppressed], Sequence[Suppressed]] = ((), ()),
     renamed: Mapping[str, str] | None = None,
+    undecided: Callable[[Reported], bool] = _never,
+    unread: Collection[str] = (),
 ) -> FindingChanges:
     """What became of the findings of one file.
 
-    ``accepted`` are those that the later state suppresses, ``renamed`` tells the new names of deployments.
+    ``excused`` are those that either state suppresses, ``renamed`` tells the new names of deployments.
+    ``undecided`` tells of a finding that is gone whether the later state leaves it open. ``unread`` are
+    messages about what could not be read before either: they are not new.
     """
-    before = _named(old, renamed or {})
-    after = _named(new, {})
+    names = renamed or {}
+    before, after = _named(old, names), _named(new, {})
     fixed = [one for name, one in before.items() if name not in after]
     introduced = [one for name, one in after.items() if name not in before]
+    introduced = [one for one in introduced if not (one.finding.incomplete and one.finding.message in unread)]
     changed: list[tuple[Reported, Reported]] = []
     for gone in list(fixed):
-        spot = _spot(gone, renamed or {})
-        twin = next((one for one in introduced if _spot(one, {}) == spot), None)
-        if twin is not None:
+        twin = _twin(gone, introduced, names)
+        if twin is None:
+            continue
+        if _spot(twin, {}) == _spot(gone, names) or twin.severity is not gone.severity:
             changed.append((gone, twin))
-            fixed.remove(gone)
-            introduced.remove(twin)
-    excused = []
-    for gone in list(fixed):
-        spot = _spot(gone, renamed or {})
-        found = next((each for each in accepted if _spot(each.found, {}) == spot), None)
-        if found is not None:
-            excused.append(found)
-            fixed.remove(gone)
-    return FindingChanges(tuple(introduced), tuple(fixed), tuple(changed), tuple(excused))
+        fixed.remove(gone)
+        introduced.remove(twin)
+    accepted = list(_accepted(*excused, names))
+    spots = {_spot(each.found, {}) for each in excused[1]}
+    fixed = [one for one in fixed if _spot(one, names) not in spots]
+    left_open = [one for one in fixed if undecided(one)]
+    fixed = [one for one in fixed if one not in left_open]
+    return FindingChanges(tuple(introduced), tuple(fixed), tuple(changed), tuple(accepted), tuple(left_open))
+
+
+def _twin(gone: Reported, introduced: Sequence[Reported], renamed: Mapping[str, str]) -> Reported | None:
+    """The finding that ``gone`` has become: that of its rule at its place, else one that says the same of a
+    value that has moved to another key."""
+    spot, name = _spot(gone, renamed), renamed.get(gone.deployment or "", gone.deployment)
+    for one in introduced:
+        if _spot(one, {}) == spot:
+            return one
+    for one in introduced:
+        same = one.rule.id == gone.rule.id and one.deployment == name
+        if same and (one.finding.message == gone.finding.message or _says(one) == _says(gone) != {}):
+            return one
+    return None
+
+
+def _says(found: Reported) -> dict[str, str]:
+    return {name: str(value) for name, value in found.finding.values.items()}
+
+
+def _accepted(
+    old: Sequence[Suppressed], new: Sequence[Suppressed], renamed: Mapping[str, str]
+) -> list[Suppressed]:
+    """Those of ``new`` that ``old`` does not hold: what was accepted before is no news."""
+    before = set(_named([each.found for each in old], renamed))
+    names = _named([each.found for each in new], {})
+    return [each for each, name in zip(new, names, strict=True) if name not in before]
 
 
 def _named(findings: Sequence[Reported], renamed: Mapping[str, str]) -> dict[str, Reported]:
@@ -80,11 +136,11 @@ def _named(findings: Sequence[Reported], renamed: Mapping[str, str]) -> dict[str
 def _moved(found: Reported, renamed: Mapping[str, str]) -> Reported:
     """``found`` as if its value stood in the deployment itself and the deployment had its new name."""
     name = renamed.get(found.deployment or "", found.deployment)
-    finding = replace(found.finding, path=_inside(found))
+    finding = replace(found.finding, path=inside(found))
     return replace(found, deployment=name, finding=finding)
 
 
-def _inside(found: Reported) -> KeyPath:
+def inside(found: Reported) -> KeyPath:
     """The path of a finding inside its deployment: what moves to ``defaults`` means what it meant."""
     path = found.finding.path
     if found.deployment is None:
@@ -95,4 +151,4 @@ def _inside(found: Reported) -> KeyPath:
 
 
 def _spot(found: Reported, renamed: Mapping[str, str]) -> tuple[object, ...]:
-    return found.rule.id, renamed.get(found.deployment or "", found.deployment), _inside(found)
+    return found.rule.id, renamed.get(found.deployment or "", found.deployment), inside(found)

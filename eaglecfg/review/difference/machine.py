@@ -11,7 +11,6 @@ from eaglecfg.review.difference.compare import (
     Comparison,
     DeploymentDifference,
     FileDifference,
-    unread,
 )
 from eaglecfg.review.difference.effect import Effect, Fact
 from eaglecfg.review.difference.findings import FindingChanges
@@ -34,7 +33,7 @@ def as_json(comparison: Comparison, fail_on: Severity, code: int, *, version: st
             "findings": _counts(comparison.findings),
             "new_at_fail_on": len(comparison.findings.new_at(fail_on)),
             "fail_on": fail_on.value,
-            "incomplete": bool(unread(comparison.reports[1])),
+            "incomplete": comparison.incomplete,
             "exit_code": code,
         },
         "notes": list(comparison.notes),
@@ -61,6 +60,7 @@ def _counts(found: FindingChanges) -> dict[str, Any]:
         "fixed": len(found.fixed),
         "changed": len(found.changed),
         "accepted": len(found.accepted),
+        "undecided": len(found.undecided),
     }
 
 
@@ -79,6 +79,7 @@ def _file(file: FileDifference) -> dict[str, Any]:
                 {"finding": finding_data(each.found), "reason": each.reason}
                 for each in file.findings.accepted
             ],
+            "undecided": [finding_data(one) for one in file.findings.undecided],
         },
         "results": list(file.results),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,10 +28,14 @@ MOST_ENTRIES = 200_000
 """Files of a folder that are looked at by name. More is a folder that was named by mistake."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Side:
     """One state. ``documents`` by the name that pairs them with the other side's: the path inside the folder,
-    or nothing at all for a single file. ``notes`` say what was read from somewhere else than one would think.
+    or nothing at all for a single file. ``named``: these files were asked for, others were not looked for.
+
+    ``elsewhere`` are files that a revision does not hold and that the working tree gave in their place.
+    ``laid`` leads from a checkpoint's folder to that where its revision is laid out; ``contents`` are hashes
+    that are known already. ``other`` is the other side's revision, or the index where that is on disk.
     """
 
     spelled: str
@@ -39,11 +43,29 @@ class Side:
     folder: bool
     checkpoints: Checkpoints
     revision: Revision | None = None
-    notes: list[str] = field(default_factory=list)
+    named: bool = False
+    other: Revision | None = None
+    elsewhere: dict[str, None] = field(default_factory=dict)
+    laid: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """What a sentence calls it."""
+        return self.spelled if self.revision is None else self.revision.spelled or "the index"
+
+    def keeps(self, path: str) -> bool:
+        """Whether git keeps the file or folder ``path``, so that a revision without it does not have it.
+
+        Git keeps what the other side's revision holds. Else it lies in the working tree alone.
+        """
+        return self.other is not None and bool(self.other.list(path))
 
 
-def open_side(spelled: str, here: Path, checkpoints: Checkpoints) -> Side:
+def open_side(spelled: str, here: Path, checkpoints: Checkpoints, files: Sequence[str] = ()) -> Side:
     """The state that ``spelled`` names, seen from the folder ``here``.
+
+    Of a folder ``files`` are taken, relative to it, or all configs and studies.
 
     A name that is there as a file or a folder is that; else ``REV:path`` is a git revision's (``:path`` the
     index's, ``REV:`` the whole tree's). Raises UsageError for a name that is none of these, ConfigUnreadable
@@ -53,19 +75,23 @@ def open_side(spelled: str, here: Path, checkpoints: Checkpoints) -> Side:
         raise UsageError("a file, a folder or REV:path is expected, got an empty name")
     path = here / spelled
     if os.path.isdir(path):  # noqa: PTH112 - of a name with a NUL it says no, where pathlib raises
-        documents = {
-            name: read_document(path / name, _joined(spelled, name)) for name in _walk(path, spelled)
-        }
-        return Side(spelled, documents, True, checkpoints)
+        names = [name for name in files if os.path.lexists(path / name)] if files else _walk(path, spelled)
+        _refuse_many(len(files), spelled)
+        documents = {name: read_document(path / name, _joined(spelled, name)) for name in names}
+        return Side(spelled, documents, True, checkpoints, named=bool(files))
     divided = split_spelling(spelled)
     if os.path.lexists(path) or divided is None:
         return Side(spelled, {"": read_document(path, spelled)}, False, checkpoints)
-    return _of_revision(spelled, *divided, here, checkpoints)
+    return _of_revision(spelled, *divided, here, checkpoints, files)
 
 
-def _of_revision(spelled: str, name: str, given: str, here: Path, checkpoints: Checkpoints) -> Side:
+def _of_revision(
+    spelled: str, name: str, given: str, here: Path, checkpoints: Checkpoints, files: Sequence[str]
+) -> Side:
     revision = open_revision(name, here)
     path = revision.path(given)
+    if files:
+        return _named_of_revision(spelled, revision, path, here, checkpoints, files)
     blobs = revision.list(path)
     label = name or "the index"
     if any(blob.path == path for blob in blobs):
@@ -82,6 +108,22 @@ def _of_revision(spelled: str, name: str, given: str, here: Path, checkpoints: C
     _refuse_many(len(wanted), spelled)
     documents = {name: _document(revision, inside[name], here) for name in wanted}
     return Side(spelled, documents, True, checkpoints, revision)
+
+
+def _named_of_revision(
+    spelled: str, revision: Revision, folder: str, here: Path, checkpoints: Checkpoints, files: Sequence[str]
+) -> Side:
+    """These files of a revision, relative to ``folder``, as far as it has them."""
+    _refuse_many(len(files), spelled)
+    documents = {}
+    for name in files:
+        path = os.path.normpath(os.path.join(folder, name))  # noqa: PTH118
+        if path.startswith("../"):
+            raise UsageError(f"{name} leads out of the repository {revision.root}")
+        blob = next((blob for blob in revision.list(path) if blob.path == path), None)
+        if blob is not None:
+            documents[name] = _document(revision, blob, here)
+    return Side(spelled, documents, True, checkpoints, revision, named=True)
 
 
 def _document(revision: Revision, blob: Blob, here: Path) -> Document:

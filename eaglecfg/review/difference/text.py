@@ -9,7 +9,10 @@ from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrap
 from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDifference, FileDifference
 from eaglecfg.review.difference.words import (
     NO_CHANGE,
+    UNDECIDED,
+    alike,
     by_group,
+    change_words,
     count_words,
     fact_words,
     finding_words,
@@ -50,8 +53,8 @@ def _file(file: FileDifference, width: int) -> Iterator[Line]:
         return
     word = f"   {file.kind}" if file.kind in ("added", "removed") else ""
     yield line(Part(visible(file.name), "bold"), Part(word, "bold"))
-    for each in shown:
-        yield from _deployment(file, each, width)
+    for group in alike(shown):
+        yield from _deployment(file, group, width)
     if file.changes and not file.study:
         yield line("  defaults of flags that no deployment gives")
     yield from _changes(file.changes, width)
@@ -63,8 +66,14 @@ def _file(file: FileDifference, width: int) -> Iterator[Line]:
     yield ()
 
 
-def _deployment(file: FileDifference, each: DeploymentDifference, width: int) -> Iterator[Line]:
-    yield line("  ", Part(visible(each.name), "bold"), f"   {head_words(file, each)}")
+def _deployment(file: FileDifference, group: list[DeploymentDifference], width: int) -> Iterator[Line]:
+    """What becomes of deployments of which the same is to be told."""
+    each, names = group[0], [visible(one.name) for one in group]
+    if len(names) == 1:
+        yield line("  ", Part(names[0], "bold"), f"   {head_words(file, each)}")
+    else:
+        lead = line("  ", Part(f"{len(names)} deployments", "bold"), f"   {head_words(file, each)}:")
+        yield from wrapped(lead, ", ".join(names), width, "    ")
     if each.kind == "added" and each.after is not None:
         facts = [fact for fact in each.after.facts.values() if fact.group in ("engine", "capture")]
         for fact in facts:
@@ -83,7 +92,7 @@ def _deployment(file: FileDifference, each: DeploymentDifference, width: int) ->
 def _changes(changes: tuple[Change, ...], width: int) -> Iterator[Line]:
     for group, rows, more in by_group(changes, MOST):
         for change in rows:
-            text = f"{fact_words(change.before, group)} → {fact_words(change.after, group)}"
+            text = " → ".join(change_words(change))
             lead = line(Part(f"    {group}", "dim"), f" {visible(change.name)}:")
             if cells(text) + cells(change.name) + len(group) + 7 <= width:
                 yield (*lead, Part(f" {text}"))
@@ -102,6 +111,8 @@ def _findings(file: FileDifference, width: int) -> Iterator[Line]:
         yield from _finding("~", new, f"changed{was}", width)
     for each in found.accepted:
         yield from _finding("o", each.found, f"accepted ({visible(each.reason)})", width)
+    for one in found.undecided:
+        yield from _finding("?", one, UNDECIDED, width)
     for one in found.fixed:
         yield from _finding("-", one, "fixed", width)
 

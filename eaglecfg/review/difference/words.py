@@ -19,6 +19,9 @@ KINDS = ("changed", "added", "removed", "renamed")
 
 NO_CHANGE = "no change in effect"
 
+UNDECIDED = "not decided any more"
+"""Of findings that are gone because their rule could not be decided, or only follows from another."""
+
 
 def fact_words(fact: Fact | None, group: Group) -> str:
     """One side of a change."""
@@ -26,6 +29,24 @@ def fact_words(fact: Fact | None, group: Group) -> str:
         return "not set" if group in ("setting", "environment", "declared", "study") else "none"
     text = visible(fact.words)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def change_words(change: Change) -> tuple[str, str]:
+    """Both sides of a change; that they differ is said where it does not show."""
+    before, after = (fact_words(one, change.group) for one in (change.before, change.after))
+    return before, f"{after}, another value" if before == after else after
+
+
+def alike(deployments: Sequence[DeploymentDifference]) -> list[list[DeploymentDifference]]:
+    """Deployments in groups of which the same is to be told, in their order."""
+    groups: dict[tuple[object, ...], list[DeploymentDifference]] = {}
+    for each in deployments:
+        changes = tuple((one.group, one.name, *change_words(one)) for one in each.changes)
+        told: tuple[object, ...] = (each.kind, changes, each.removed, each.added, each.results)
+        if each.kind == "renamed":  # every one was another
+            told = (each.name,)
+        groups.setdefault(told, []).append(each)
+    return list(groups.values())
 
 
 def option_words(option: Sequence[str]) -> str:
@@ -94,7 +115,12 @@ def finding_words(comparison: Comparison) -> str:
     if found.introduced:
         count = _counted(len(found.introduced), "finding")
         parts.append(f"{count} introduced ({severities(found.introduced)})")
-    for rows, word in ((found.fixed, "fixed"), (found.changed, "changed"), (found.accepted, "accepted")):
+    for rows, word in (
+        (found.fixed, "fixed"),
+        (found.changed, "changed"),
+        (found.accepted, "accepted"),
+        (found.undecided, UNDECIDED),
+    ):
         if rows:
             parts.append(f"{len(rows)} {word}" if parts else f"{_counted(len(rows), 'finding')} {word}")
     return ", ".join(parts)
@@ -123,7 +149,12 @@ def verdict_words(comparison: Comparison, fail_on: Severity, code: int) -> tuple
     if code == 1:
         return "CHANGED", "something changes in effect"
     if code == 3:
-        return "INCOMPLETE", "something that the later state names could not be read"
+        if not comparison.unread:
+            return "INCOMPLETE", "a rule that has to be checked could not be, or something could not be read"
+        return (
+            "INCOMPLETE",
+            "something that the later state names could not be read, and it could before or is new",
+        )
     return "OK", f"nothing new at or above {fail_on}"
 
 
