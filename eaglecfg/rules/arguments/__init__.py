@@ -43,6 +43,7 @@ from eaglecfg.rules.arguments import (
     ec338_flag_range,
     ec339_flag_files,
     ec340_engine_disagrees,
+    ec341_flag_abbreviated,
 )
 from eaglecfg.rules.model import Rule
 
@@ -87,4 +88,5 @@ RULES: tuple[Rule, ...] = (
     ec338_flag_range.RULE,
     ec339_flag_files.RULE,
     ec340_engine_disagrees.RULE,
+    ec341_flag_abbreviated.RULE,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
+
+SHOWN = 4
+"""Options that an ambiguous beginning could mean, as many as are named."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -19,9 +22,8 @@ def check(ctx: Context) -> Iterator[Item]:
         name = flags.canonical(argument.name)
         if name in flags:
             continue
-        longer = [flag for flag in flags if flag.startswith(name)]
-        if len(longer) == 1:
-            continue  # argparse completes an unambiguous beginning
+        begun = flags.begun(name)
+        longer = sorted(set(begun.values()))
         versions = [v for v in ctx.engine.known_versions if _has(ctx.engine.name, v, name)]
         here = f"sglang {ctx.engine.version}"
         if versions:
@@ -31,6 +33,9 @@ def check(ctx: Context) -> Iterator[Item]:
             history = f"it came with {first}" if early else f"{last} was the last version with it"
             message = f"{argument.name} is not a flag of {here}; {history}"
             advice = f"run sglang {first} or later, or leave it out" if early else _advice(ctx, longer, name)
+        elif begun:
+            message = f"{argument.name} is not a flag of {here}, but the beginning of {len(begun)} options"
+            advice = _advice(ctx, longer, name)
         else:
             message = f"{argument.name} is not a flag of {here}, nor of any other version read so far"
             advice = _advice(ctx, longer, name)
@@ -38,16 +43,21 @@ def check(ctx: Context) -> Iterator[Item]:
             message,
             path=ctx.where(*argument.path),
             at_key=True,
-            why="SGLang's argument parser stops"
-            + (
-                f": --{name.replace('_', '-')} could begin {len(longer)} flags"
-                if longer
-                else " at a flag that it does not know"
-            ),
+            why=f"SGLang's argument parser stops: --{name.replace('_', '-')} could be {_options(begun)}"
+            if begun
+            else "SGLang's argument parser stops at a flag that it does not know",
             help=advice,
             fix=_fix(ctx, argument, name, longer),
             values={"flag": argument.name, "versions": versions[:1] + versions[-1:]},
         )
+
+
+def _options(names: Collection[str]) -> str:
+    shown = [f"--{name.replace('_', '-')}" for name in names][:SHOWN]
+    more = len(names) - len(shown)
+    return ", ".join(shown[:-1] if not more else shown) + (
+        f" or {shown[-1]}" if not more else f" or {more} more"
+    )
 
 
 def _has(engine: str, version: str, name: str) -> bool:

@@ -23,6 +23,7 @@ from eaglecfg.rules.parallel import (
     ec417_draft_weights,
     ec418_expert_ranks,
     ec419_gpu_unknown,
+    ec420_ranks_over_nodes,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -45,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     ec417_draft_weights.RULE,
     ec418_expert_ranks.RULE,
     ec419_gpu_unknown.RULE,
+    ec420_ranks_over_nodes.RULE,
 )
