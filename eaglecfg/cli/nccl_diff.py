@@ -8,7 +8,7 @@ import click
 
 from eaglecfg.cli.output import json_errors, refuse_empty, traceback_option
 from eaglecfg.errors import UsageError
-from eaglecfg.nccl.library import compare_stream, library_of, opened_library
+from eaglecfg.nccl.library import compare_stream, is_library, library_of, opened_library
 from eaglecfg.nccl.version import release
 from eaglecfg.report.nccl_diff import as_json, render
 
@@ -49,6 +49,11 @@ def command(library: Path | None, python: str | None, version: str, form: str) -
     path = library_of(python) if python is not None else library
     assert path is not None
     with opened_library(path) as (stream, shown):
+        if not is_library(stream):
+            raise UsageError(
+                f"{shown} does not begin as a shared library does: it is no libnccl; name a libnccl.so.2, "
+                f"a wheel of it, or its folder"
+            )
         comparison = compare_stream(stream, version)
     if not comparison.found and not comparison.version:
         raise UsageError(f"{shown} holds no name of a variable of NCCL's: it is no libnccl")

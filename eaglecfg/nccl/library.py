@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -13,12 +14,17 @@ from typing import IO
 
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.facts import library_strings, variable_fact, variable_names
+from eaglecfg.schema_files import read_schema
 
-_NAME = re.compile(rb"NCCL_[A-Z0-9][A-Z0-9_]{1,60}")
+_NAME = re.compile(rb"(NCCL_[A-Z0-9][A-Z0-9_]{1,60})\x00")
+_WORD_BEFORE = re.compile(rb"[A-Za-z0-9,.:;=(] \Z")
 _VERSION = re.compile(rb"NCCL version ([0-9]+\.[0-9]+\.[0-9]+)")
 _FILE = re.compile(r"(^|/)libnccl\.so(\.[0-9]+)*$")
 
 CHUNK = 16 << 20
+ELF = b"\x7fELF"
+LOADED = 1
+"""The kind of program header that says what is mapped."""
 OVERLAP = 128
 """Bytes of the chunk before that are looked at again: more than any name or version takes."""
 
@@ -56,8 +62,8 @@ class Comparison:
 def compare_library(path: Path, version: str = "") -> Comparison:
     """Names in ``libnccl.so.2`` at ``path`` against the facts. Raises OSError where the file cannot be read.
 
-    ``version`` overrides what the library says about itself. A name counts as present where it stands
-    anywhere in the file, since some are preceded by other bytes.
+    ``version`` overrides what the library says about itself. A name counts as present where it ends a string
+    of what the loader maps, since some are preceded by other bytes.
     """
     with path.open("rb") as stream:
         return compare_stream(stream, version)
@@ -142,16 +148,62 @@ def _below(folder: Path) -> Path:
 
 
 def _names(stream: IO[bytes]) -> tuple[frozenset[str], str]:
-    """(names that look like variables, the version that the strings say)."""
+    """(names that the library may ask the environment for, the version that the strings say).
+
+    Such a name is a whole string in what the loader maps: names of C, which debug information has as well,
+    are not, and neither is a name in the middle or at the end of a sentence.
+    """
     found: set[bytes] = set()
-    said, rest = "", b""
+    said, rest, at = "", b"", 0
+    mapped: tuple[range, ...] | None = None
     while chunk := stream.read(CHUNK):
         content = rest + chunk
-        # What touches the end may go on in the next chunk, where it is seen again.
-        found |= {one[0] for one in _NAME.finditer(content) if one.end() < len(content)}
+        if mapped is None:
+            mapped = _mapped(content)
+        for one in _NAME.finditer(content):
+            place = at + one.start()
+            if at and one.start() < 2:
+                continue  # seen with what is before it, at the end of the chunk before
+            if (not mapped or any(place in part for part in mapped)) and not _in_a_sentence(
+                content, one.start()
+            ):
+                found.add(one[1])
         version = _VERSION.search(content)
         if version is not None and not said and version.end() < len(content):
             said = version[1].decode()
         rest = content[-OVERLAP:]
-    found |= set(_NAME.findall(rest))
+        at += len(content) - len(rest)
     return frozenset(name.decode() for name in found), said
+
+
+def facts_of() -> tuple[str, ...]:
+    """The versions of NCCL whose libraries the facts were read in, the oldest first."""
+    return tuple(read_schema("nccl", "variables.json")["libraries"])
+
+
+def is_library(stream: IO[bytes]) -> bool:
+    """Whether ``stream`` begins as a shared library does; it is at its beginning again afterwards."""
+    head = stream.read(len(ELF))
+    stream.seek(0)
+    return head == ELF
+
+
+def _in_a_sentence(content: bytes, place: int) -> bool:
+    """Whether a word stands before: data that happens to be before a name is no letter and a blank."""
+    return bool(_WORD_BEFORE.search(content, max(0, place - 2), place))
+
+
+def _mapped(head: bytes) -> tuple[range, ...]:
+    """The parts of a 64-bit little-endian ELF file that the loader maps; empty where its head tells none."""
+    if len(head) < 64 or head[:6] != ELF + b"\x02\x01":
+        return ()
+    (start,), (size, count) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<HH", head, 54)
+    out = []
+    for number in range(count):
+        place = start + number * size
+        if size < 56 or place + 56 > len(head):
+            return ()
+        kind, _, offset, _, _, length = struct.unpack_from("<IIQQQQ", head, place)
+        if kind == LOADED:
+            out.append(range(offset, offset + length))
+    return tuple(out)

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from eaglecfg.nccl.facts import variable_fact, variable_names
-from eaglecfg.nccl.library import Comparison
+from eaglecfg.nccl.library import Comparison, facts_of
+from eaglecfg.nccl.version import at_least
 
 
 def as_json(library: str, comparison: Comparison) -> str:
@@ -15,6 +16,7 @@ def as_json(library: str, comparison: Comparison) -> str:
         "version": 1,
         "library": library,
         "nccl_version": comparison.version or None,
+        "facts_of": list(facts_of()),
         "known": len(variable_names()),
         "found": comparison.found,
         "unknown": list(comparison.unknown),
@@ -34,6 +36,7 @@ def _lines(library: str, comparison: Comparison) -> Iterator[str]:
     yield f"NCCL {version or 'of a version that its strings do not tell'}: {library}"
     if not version:
         yield "names are compared without regard to versions; --nccl VERSION gives one"
+    yield from _beyond(version)
     yield from _list("in the library, and not in the facts", comparison.unknown)
     yield from _list(f"in the facts for {version}, and not in the library", comparison.missing)
     yield from _list(f"in the library, and not in the facts for {version}", comparison.early, sayings=True)
@@ -42,6 +45,15 @@ def _lines(library: str, comparison: Comparison) -> Iterator[str]:
     yield f"compared: {comparison.found} of the {known} variables in the facts are in the library"
     total = len(comparison.unknown) + len(comparison.missing) + len(comparison.early)
     yield f"{total} {'difference' if total == 1 else 'differences'}" if total else "no difference"
+
+
+def _beyond(version: str) -> Iterator[str]:
+    """A word where the library is of a version that the facts were not read in."""
+    oldest, newest = facts_of()[0], facts_of()[-1]
+    if version and not at_least(newest, version):
+        yield f"the facts end at NCCL {newest}: what came later is not in them, and validate does not know it"
+    elif version and not at_least(version, oldest):
+        yield f"the facts begin at NCCL {oldest}: what was gone by then may not be in them"
 
 
 def _list(title: str, names: Sequence[str], *, sayings: bool = False) -> Iterator[str]:

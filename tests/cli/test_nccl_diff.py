@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import sys
 import zipfile
@@ -78,7 +79,7 @@ def test_a_version_may_be_given(run_line: RunLine, tmp_path: Path) -> None:
 
 def test_a_library_without_a_version_is_compared_by_names_alone(run_line: RunLine, tmp_path: Path) -> None:
     path = tmp_path / "libnccl.so.2"
-    path.write_bytes(b"\x00NCCL_ALGO\x00NCCL_BRAND_NEW\x00")
+    path.write_bytes(b"\x7fELF\x00NCCL_ALGO\x00NCCL_BRAND_NEW\x00")
     code, out, _ = run_line("nccl-diff", str(path))
     assert code == 1
     assert out.startswith("NCCL of a version that its strings do not tell")
@@ -93,6 +94,10 @@ def test_a_library_without_a_version_is_compared_by_names_alone(run_line: RunLin
         (["libnccl.so.2", "--python", "python3"], "name one library"),
         (["nowhere"], "there is no file nowhere"),
         (["empty"], "it is no libnccl"),
+        (["notes"], "notes does not begin as a shared library does: it is no libnccl"),
+        (["text.whl"], "libnccl.so.2 does not begin as a shared library does"),
+        (["bare"], "holds no name of a variable of NCCL's: it is no libnccl"),
+        (["libnccl.so.2", "--python", ""], "--python takes the name of a program, got an empty one"),
         (["."], "holds none of"),
         (["broken.whl"], "cannot be read as a wheel"),
         (["other.whl"], "holds no libnccl.so"),
@@ -113,6 +118,10 @@ def test_what_cannot_be_compared_exits_2(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "notes").write_text("NCCL_PROTO=LL\0NCCL version 2.30.7\0", encoding="utf-8")
+    (tmp_path / "bare").write_bytes(b"\x7fELF\0of something else\0")
+    with zipfile.ZipFile(tmp_path / "text.whl", "w") as wheel:
+        wheel.writestr("nvidia/nccl/lib/libnccl.so.2", "NCCL_PROTO\0")
     (tmp_path / "broken.whl").write_bytes(b"PK\x03\x04 and no more")
     with zipfile.ZipFile(tmp_path / "other.whl", "w") as wheel:
         wheel.writestr("other/__init__.py", "")
@@ -123,3 +132,20 @@ def test_what_cannot_be_compared_exits_2(
     assert says in " ".join(err.split())
     assert "Traceback" not in err
     assert (out == "") == (form == "text")
+
+
+def test_a_library_beyond_the_facts_is_said_to_be(run_line: RunLine, tmp_path: Path) -> None:
+    newer = library(tmp_path, "2.99.1", more=("NCCL_BRAND_NEW",))
+    out = run_line("nccl-diff", str(newer))[1]
+    assert re.search(
+        r"\nthe facts end at NCCL 2\.[0-9.]+: what came later is not in them, and validate", out
+    )
+    out = run_line("nccl-diff", str(newer), "--nccl", "2.18.1")[1]
+    assert re.search(r"\nthe facts begin at NCCL 2\.[0-9.]+: what was gone by then may not be in them\n", out)
+    known = json.loads(run_line("nccl-diff", str(newer), "--format", "json")[1])["facts_of"]
+    for version in known:
+        out = run_line("nccl-diff", str(newer), "--nccl", version)[1]
+        assert "the facts end" not in out
+        assert "the facts begin" not in out
+            "the facts:", ""
+        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
 
 from eaglecfg.nccl.facts import variable_fact, variable_names
-from eaglecfg.nccl.library import compare_library
+from eaglecfg.nccl.library import ELF, compare_library
 
 
 def library(folder: Path, version: str, *, without: str = "", more: tuple[str, ...] = ()) -> Path:
@@ -49,7 +50,9 @@ def test_an_empty_file_lacks_everything(tmp_path: Path) -> None:
     path.write_bytes(b"")
     found = compare_library(path, "2.30.7")
     facts = [variable_fact(name) for name in variable_names()]
-    assert len(found.missing) == sum(fact is not None and fact.standing("2.30.7") == "there" for fact in facts)
+    assert len(found.missing) == sum(
+        fact is not None and fact.standing("2.30.7") == "there" for fact in facts
+    )
     assert found.missing
     assert found.found == 0
 
@@ -68,3 +71,41 @@ def test_names_across_the_border_of_two_chunks_are_whole(
 def test_a_missing_file_raises(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         compare_library(tmp_path / "none")
+
+
+def elf(mapped: bytes, debug: bytes) -> bytes:
+    """A 64-bit ELF file: a head, one program header, what is mapped, and what only a debugger reads."""
+    start = 64 + 56
+    head = (
+        ELF
+        + b"\x02\x01\x01"
+        + bytes(9)
+        + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    )
+    return head + struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, start + len(mapped), 0, 4096) + mapped + debug
+
+
+def test_names_of_c_are_no_variables(tmp_path: Path) -> None:
+    path = tmp_path / "libnccl.so.2"
+    mapped = b"NCCL version 2.30.7\0\x03NCCL_A_VARIABLE\0\0 NCCL_AFTER_DATA\0 use NCCL_OF_A_SENTENCE\0"
+    mapped += b"NCCL_IN_THE_MIDDLE of one\0limit == NCCL_A_CONSTANT\0"
+    path.write_bytes(elf(mapped, b"NCCL_OF_DEBUG_INFORMATION\0"))
+    found = compare_library(path)
+    assert (found.version, found.unknown) == ("2.30.7", ("NCCL_AFTER_DATA", "NCCL_A_VARIABLE"))
+
+
+@pytest.mark.parametrize("size", [129, 131, 200, 4096])
+def test_a_sentence_across_the_border_of_two_chunks_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    path = tmp_path / "libnccl.so.2"
+    path.write_bytes(ELF + b"\0" * 120 + b"please use NCCL_OF_A_SENTENCE\0" * 40)
+    monkeypatch.setattr("eaglecfg.nccl.library.CHUNK", size)
+    assert compare_library(path).unknown == ()
+
+
+@pytest.mark.parametrize("cut", [5, 20, 63, 64, 80, 119])
+def test_a_head_that_is_cut_is_read_as_far_as_it_goes(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "libnccl.so.2"
+    path.write_bytes(elf(b"", b"")[:cut] + b"\0NCCL_A_VARIABLE\0")
+    compare_library(path)
