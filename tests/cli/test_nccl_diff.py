@@ -137,9 +137,7 @@ def test_what_cannot_be_compared_exits_2(
 def test_a_library_beyond_the_facts_is_said_to_be(run_line: RunLine, tmp_path: Path) -> None:
     newer = library(tmp_path, "2.99.1", more=("NCCL_BRAND_NEW",))
     out = run_line("nccl-diff", str(newer))[1]
-    assert re.search(
-        r"\nthe facts end at NCCL 2\.[0-9.]+: what came later is not in them, and validate", out
-    )
+    assert re.search(r"\nthe facts end at NCCL 2\.[0-9.]+: what came later is not in them, and validate", out)
     out = run_line("nccl-diff", str(newer), "--nccl", "2.18.1")[1]
     assert re.search(r"\nthe facts begin at NCCL 2\.[0-9.]+: what was gone by then may not be in them\n", out)
     known = json.loads(run_line("nccl-diff", str(newer), "--format", "json")[1])["facts_of"]
@@ -147,5 +145,3 @@ def test_a_library_beyond_the_facts_is_said_to_be(run_line: RunLine, tmp_path: P
         out = run_line("nccl-diff", str(newer), "--nccl", version)[1]
         assert "the facts end" not in out
         assert "the facts begin" not in out
-            "the facts:", ""
-        )
