@@ -30,6 +30,8 @@ _TAKES = {
 _TRUTH = {"yes": "true", "on": "true", "y": "true", "1": "true", "true": "true"}
 _FALSEHOOD = {"no": "false", "off": "false", "n": "false", "0": "false", "false": "false"}
 _SHOWN = 40
+_WRITTEN = 0.75
+"""The least likeness of a key that may be written in place of another, as a guess."""
 """Longest value that a message repeats."""
 
 SYNONYMS = {
@@ -196,12 +198,25 @@ def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple
     # Beside these keys the engine has many flags of similar names, so a guess must be close.
     guess = nearest(name, known, 0.8 if flags else 0.6)
     if guess:
-        return message, f"the nearest key is {guess}", Remedy("rename", guess, guess == name)
+        meant = Remedy("rename", guess, guess == name) if _close(name, guess) else None
+        return message, f"the nearest key is {guess}", meant
     if flags:
         prefix = "speculative_" if block[0] == "speculative" else ""
         help = f"flags of the engine that have no key here go under server:, as {prefix}{name}"
         return message, help, None
     return message, f"known keys are {', '.join(known)}", None
+
+
+def _close(name: str, guess: str) -> bool:
+    """Whether ``guess`` is near enough to be written for ``name``, and not only to be spoken of.
+
+    ``host`` shares most of its letters with ``offset``, and nobody ever meant that.
+    """
+    from difflib import SequenceMatcher
+
+    if SYNONYMS.get(name) == guess or f"_{name}_" in f"_{guess}_":
+        return True
+    return SequenceMatcher(None, name, guess).ratio() >= _WRITTEN
 
 
 def _foreign_letter(spelled: str, known: Iterable[str]) -> tuple[str, str] | None:

@@ -15,6 +15,9 @@ from eaglecfg.source.span import KeyPath, Place, Position, Span, show_path
 PLAIN = re.compile(r"-?[A-Za-z0-9_./+][A-Za-z0-9_./+-]*")
 """Scalars that need no quotes in any context."""
 
+_TAG_IN_FRONT = re.compile(r"(?<![^\s,\[{:-])(!(?:<[^>\s]*>|[^\s,\[\]{}]*))(?:\s+&[^\s,\[\]{}]+)?\s+\Z")
+_LONGEST_TAG = 200
+
 _BEGINS_WHOLE = ("[", "{", '"', "'")
 
 
@@ -75,6 +78,9 @@ class Editor:
             return Edit(self.offset(place.value.start), self.offset(place.value.end), self._spelled(text, ""))
         span = place.origin or place.value
         start, end = self.offset(span.start), self.offset(span.end)
+        tag = _TAG_IN_FRONT.search(self.document.text[max(0, start - _LONGEST_TAG) : start])
+        if tag is not None:
+            raise EditRefused(f"the tag {tag[1]} stands in front of the value; take it out first")
         old = self.document.text[start:end]
         if place.text is None:
             if "#" in old and not comments_go:

@@ -138,3 +138,33 @@ def test_changes_that_meet_are_refused() -> None:
     with pytest.raises(EditRefused):
         apply_edits("abc", [Edit(0, 2, "x"), Edit(1, 3, "y")])
     assert apply_edits("abc", [Edit(0, 1, "x"), Edit(1, 1, "-"), Edit(1, 3, "")]) == "x-"
+
+
+@pytest.mark.parametrize(
+    "front", ["!!bool ", "!x ", "!<tag:a,b> ", "! ", "&a !!int ", "!!int &a ", "!!str\n  ", "!!int   "]
+)
+def test_a_value_behind_a_tag_is_left_alone(front: str) -> None:
+    """What is written there would still be read as the tag says."""
+    for text in (f"k: {front}6\n", f"k: {{a: {front}6}}\n", f"k:\n- {front}6\n", f"k: [1,{front}6]\n"):
+        document = parse_document(text, "x.yaml", ".")
+        path = max((path for path, place in document.places.items() if place.text == "6"), key=len)
+        with pytest.raises(EditRefused, match=r"the tag ![^ ]* stands in front of the value"):
+            Editor(document).set(path, "7")
+
+
+@pytest.mark.parametrize("text", ["k: 6 # !x\n", "k: {b: hey!, a: 6}\n", "'!k': 6\n", "k: '! '\na: 6\n"])
+def test_other_exclamation_marks_are_no_tags(text: str) -> None:
+    document = parse_document(text, "x.yaml", ".")
+    path = max((path for path, place in document.places.items() if place.text == "6"), key=len)
+    edit = Editor(document).set(path, "7")
+    assert apply_edits(text, [edit]) == text.replace("6", "7")
+
+
+def test_a_value_can_be_written_in_place_of_its_alias() -> None:
+    document = parse_document('a: &n "6"\nb: *n  # told\nc: [*n, 1]\nd: *n\n', "x.yaml", ".")
+    editor = Editor(document)
+    edits = [editor.set(path, "7", at_alias=True, as_text=True) for path in [("b",), ("c", 0)]]
+    assert apply_edits(document.text, edits) == 'a: &n "6"\nb: 7  # told\nc: [7, 1]\nd: *n\n'
+    assert apply_edits(document.text, [editor.set(("a",), "7", at_alias=True)]) == document.text.replace(
+        '"6"', "7"
+    )
