@@ -190,6 +190,8 @@ def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple
     if foreign is not None:
         return message, foreign[0], Remedy("rename", foreign[1], True)
     name = spelled.lstrip("-").replace("-", "_").lower()
+    if name in known:
+        return message, f"the nearest key is {name}", Remedy("rename", name, True)
     # A key of a neighbouring block, or of a block inside this one.
     for owner, kind in fields_of(model).items():
         if kind.model is not None and not kind.named and owner not in block and name in fields_of(kind.model):

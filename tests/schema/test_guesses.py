@@ -26,6 +26,8 @@ STRANGE = [
 # fmt: on
 SLIPS = {
     ("target", "hiden_size"): "hidden_size",
+    ("target", "hidden-size"): "hidden_size",
+    ("draft", "hidden-size"): "hidden_size",
     ("draft", "checkpont"): "checkpoint",
     ("draft", "path"): "checkpoint",
     ("draft", "head"): "head_dim",
