@@ -3,6 +3,7 @@
     python docs/run.py docs/tutorial.md              run a page and watch
     python docs/run.py --check docs README.md        compare every page with what its commands print now
     python docs/run.py --write docs/tutorial.md      write what they print now into the page
+    python docs/run.py --write --quick docs          the same without what varies, in less than a minute
 
 A screen is a fenced block that begins with ``$ ``. Its commands run in order, in a copy of the repository's
 examples, as ``bash`` would run them; ``> `` goes on with a command, other lines are its output.
@@ -13,7 +14,7 @@ Comments on the lines above a screen:
     <!-- varies: why -->             run, but the output is not compared ...
     <!-- holds: pattern -->          ... except that old and new output match this pattern
     <!-- until: address -->          runs in the background; the page goes on when the address answers
-    <!-- tests: command -->          what stands for its last command with --quick, which the tests use
+    <!-- tests: command -->          what stands for its last command with --quick, as in the tests
 
 Anywhere in a page: ``<!-- setup`` and commands up to ``-->`` run unseen, with this folder's parent in
 ``$REPOSITORY``; ``<!-- start`` and servers, one a line, run on in the background from when ``/health`` on
@@ -24,6 +25,7 @@ between ``<!-- from: command -->`` and ``<!-- end -->`` is the command's output 
 from __future__ import annotations
 
 import argparse
+import difflib
 import io
 import os
 import re
@@ -339,7 +341,7 @@ def _screen(found: re.Match[str], place: Workplace, watch: bool) -> str:
         for pattern in screen.holds if last else ():
             if not re.search(pattern, output):
                 raise Failed(f"line {screen.where}: {pattern!r} is not in\n{output}")
-        kept = step.output if screen.tests and place.quick else output
+        kept = step.output if place.quick and (screen.varies or screen.until) else output
         body += "$ " + step.command.replace("\n", "\n> ") + "\n" + kept
     inner = max(map(len, re.findall(r"^`{3,}", body, re.MULTILINE)), default=0)
     fence = "`" * max(inner + 1, 3) if inner else found["fence"]
@@ -356,6 +358,12 @@ def compared(text: str) -> str:
         return found["comments"] if screen.varies or screen.until else found[0]
 
     return steady(PART.sub(part, text))
+
+
+def changes(old: str, now: str) -> str:
+    """What differs of what is compared, as a unified diff; empty where nothing does."""
+    lines = (compared(old).splitlines(), compared(now).splitlines())
+    return "\n".join(difflib.unified_diff(*lines, "the page", "now", lineterm="", n=1))
 
 
 def unheld(text: str) -> list[str]:
@@ -404,11 +412,12 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write(f"{page}: {error}\n")
             bad = 1
             continue
-        if options.write and now != text:
+        if options.write and (changes(text, now) or (now != text and not options.quick)):
             page.write_text(now, encoding="utf-8")
             sys.stderr.write(f"{page}: written\n")
-        if options.check and (compared(now) != compared(text) or unheld(text)):
-            sys.stderr.write(f"{page}: old; run: python docs/run.py --write {page}\n")
+        differs = "\n".join([changes(text, now), *unheld(text)]).strip("\n")
+        if options.check and differs:
+            sys.stderr.write(f"{differs}\n{page}: old; run: python docs/run.py --write --quick {page}\n")
             bad = 1
     return bad
 

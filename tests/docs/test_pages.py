@@ -1,6 +1,6 @@
 """Every command that a page shows is run, and what stands below it is what it prints.
 
-``python docs/run.py --write PAGE`` writes a page's screens anew.
+``python docs/run.py --write --quick docs`` writes their screens anew.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.run import COMMENT, PART, ROOT, compared, renewed, screens_of, unheld, workplace
+from docs.run import COMMENT, PART, ROOT, changes, renewed, screens_of, unheld, workplace
 
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -34,15 +34,12 @@ def has_commands(page: Path) -> bool:
 
 
 @pytest.mark.parametrize("page", list(filter(has_commands, RUN)), ids=name)
-def test_what_a_page_shows_is_what_its_commands_print(page: Path, tmp_path: Path) -> None:
+def test_what_a_page_shows_is_what_its_commands_print(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     with workplace(quick=True) as place:
         now = renewed(text, place)
-    if compared(now) != compared(text):
-        (tmp_path / "now.md").write_text(now, encoding="utf-8")
-        pytest.fail(
-            f"{page} is old (it would be {tmp_path / 'now.md'}); run: python docs/run.py --write {page}"
-        )
+    found = changes(text, now)
+    assert found == "", f"{page} is old; run: python docs/run.py --write --quick {page}\n{found}"
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)

@@ -131,7 +131,9 @@ def test_the_command_compares_and_says_what_to_run(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
 
     old = call("--check", "page.md")
-    assert (old.returncode, old.stderr) == (1, "page.md: old; run: python docs/run.py --write page.md\n")
+    assert old.returncode == 1
+    assert "\n-old\n+eaglecfg.schema.json\n" in old.stderr
+    assert old.stderr.endswith("page.md: old; run: python docs/run.py --write --quick page.md\n")
     assert call("--write", str(tmp_path)).returncode == 0
     assert "study.schema.json\n" in page.read_text(encoding="utf-8")
     assert call("--check", str(tmp_path)).returncode == 0
