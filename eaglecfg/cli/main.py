@@ -39,8 +39,14 @@ MODULES = {"import": "import_"}
 UNUSABLE = 2
 INTERNAL_ERROR = 4
 INTERRUPTED = 130
+READER_GONE = 141
+"""What a shell shows for a program that SIGPIPE ended."""
 LONGEST_MESSAGE = 2_000
 """Characters of one error on stderr; refusals of a study may list several findings."""
+
+
+class _ReaderGone(Exception):
+    """Whoever read the output has closed the pipe."""
 
 
 class LazyGroup(click.Group):
@@ -55,6 +61,13 @@ class LazyGroup(click.Group):
         module = MODULES.get(cmd_name, cmd_name.replace("-", "_"))
         command: click.Command = importlib.import_module(f"eaglecfg.cli.{module}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command. click would end the process with 1, our code for findings, where nobody reads."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:
+            raise _ReaderGone from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -106,9 +119,9 @@ def run(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, _ReaderGone):
         _drop_output()  # the reader has seen enough
-        return 141
+        return READER_GONE
     except EaglecfgError as error:
         click.echo(f"eaglecfg: {_cut(str(error))}", err=True)
         return error.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -126,6 +127,23 @@ def test_a_closed_pipe_ends_quietly(good: Path) -> None:
     command = f"{sys.executable} -m eaglecfg validate --format json | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, cwd=good)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["validate --format json", "rules", "rules --format json", "trace", "explain EC201", "schema"]
+)
+def test_a_reader_that_leaves_is_no_finding(good: Path, command: str) -> None:
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "eaglecfg", *command.split()],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            cwd=good,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_validate_loads_nothing_heavy(good: Path) -> None:
