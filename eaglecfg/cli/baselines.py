@@ -60,6 +60,8 @@ def _readable(name: str) -> bool:
 
 
 def _refuse(name: str, inputs: Collection[Path]) -> None:
+    if name == "-":
+        raise UsageError("a baseline is written to a file, stdout has the report; name the file")
     check_writable(name)
     refuse_inputs([name], inputs)
     path = Path(name)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from eaglecfg.report.shown import STYLE_OF
 from eaglecfg.report.styled import Line, Part, line, visible
 from eaglecfg.rules.model import Evidence
-from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.outcome import BaselineUse, Report
 
 
 def render(report: Report) -> list[Line]:
     """``file:line:col: severity[id] sentence (file:line:col: key value)`` per finding.
 
-    Behind them stands what could not be read, and what was not checked though the run requires it. Where
-    there are several deployments, the one that is meant stands in front of the sentence.
+    Behind them stands what could not be read, what was not checked though the run requires it, and entries
+    of the baseline whose finding is gone. Where there are several deployments, the one that is meant stands
+    in front of the sentence.
     """
     several = len(report.deployments) > 1
     out: list[Line] = []
@@ -34,9 +37,19 @@ def render(report: Report) -> list[Line]:
             out.append(
                 line(f"{visible(skip.document.name)}{where}: ", head, visible(f" {name}{skip.reason}"))
             )
+    if report.baseline is not None:
+        out += _gone(report.baseline)
     for crash in report.crashes:
         out.append(line(Part(f"internal-error[{crash.name}]", "error"), f" {visible(crash.error)}"))
     return out
+
+
+def _gone(use: BaselineUse) -> Iterator[Line]:
+    """Entries of the baseline that can go."""
+    for stale in use.stale:
+        name = f"{stale.deployment}: " if stale.deployment else ""
+        text = f" {stale.rule} is gone from {stale.file}: {name}{stale.message}"
+        yield line(f"{visible(use.file)}: ", Part("info[baseline]", "info"), visible(text))
 
 
 def _behind(first: Evidence | None) -> str:

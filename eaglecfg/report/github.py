@@ -60,6 +60,12 @@ def _commands(report: Report, roots: Roots) -> Iterator[tuple[str, str]]:
     for skip in report.not_checked:
         if skip.incomplete or skip.rule.id in report.required:
             yield "warning", f"::warning {_skipped(report, skip, roots)}"
+    use = report.baseline
+    if use is not None and use.stale:
+        rules = ", ".join(sorted({stale.rule for stale in use.stale}))
+        text = f"{counted(len(use.stale), 'finding')} in it gone ({rules}); write it anew"
+        file = _property(visible(roots.shown(use.file)))
+        yield "notice", f"::notice file={file},title=eaglecfg baseline::{_data(visible(text))}"
 
 
 def _finding(report: Report, found: Reported, roots: Roots) -> str:

@@ -38,6 +38,8 @@ class Baseline:
 
 def read_baseline(name: str) -> Baseline:
     """The baseline file ``name``. Raises UsageError where there is none or it is something else."""
+    if name == STDIN:
+        raise UsageError("a baseline is read from a file, and - is none; name the file")
     try:
         with Path(name).open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -78,19 +80,14 @@ def with_baseline(report: Report, baseline: Baseline, rules: Collection[Rule]) -
 
 
 def still_open(report: Report, old: Baseline, rules: Collection[Rule]) -> tuple[Stale, ...]:
-    """The entries of ``old`` that this run says nothing about: of other files, deployments and rules.
-
-    Entries of files that are gone are left out.
-    """
+    """The entries of ``old`` that this run says nothing about: of other files, deployments and rules."""
     seen = {entry for _, entry in _marked(report.findings, old.folder)}
     gone = set(_stale(report, old, seen, rules))
     accepted = {entry for _, entry in _marked([each.found for each in report.accepted], old.folder)}
     return tuple(
         entry
         for entry in old.entries
-        if (entry.file, entry.fingerprint) not in seen | accepted
-        and entry not in gone
-        and (entry.file == STDIN or (old.folder / entry.file).exists())
+        if (entry.file, entry.fingerprint) not in seen | accepted and entry not in gone
     )
 
 
@@ -149,6 +146,9 @@ def _stale(
     out = []
     for entry in baseline.entries:
         document = files.get(entry.file)
+        if document is None and _lost(baseline.folder, entry.file):
+            out.append(entry)
+            continue
         if document is None or not isinstance(document.data, dict) or (entry.file, entry.fingerprint) in seen:
             continue
         held = document.data.get("deployments")
@@ -156,6 +156,14 @@ def _stale(
         if gone or entry.rule not in every or ran.decided(entry.rule, document, entry.deployment):
             out.append(entry)
     return out
+
+
+def _lost(folder: Path, file: str) -> bool:
+    """Whether a file that a baseline in ``folder`` names is not there any more."""
+    try:
+        return file != STDIN and not (folder / file).exists()
+    except (OSError, ValueError):
+        return True
 
 
 def _entries(name: str, raw: bytes) -> list[Stale]:

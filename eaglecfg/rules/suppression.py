@@ -56,10 +56,15 @@ class Mark:
 
 @record
 class Unused:
-    """A rule that a mark names and that found nothing there, though it was decided."""
+    """A rule that a mark names and that found nothing there, though it was decided.
+
+    Or, where ``reason`` is given, a rule that could not be decided for that, so that the run is incomplete
+    whatever the mark says.
+    """
 
     mark: Mark
     rule: str
+    reason: str = ""
 
 
 def marks_of(document: Document) -> tuple[Mark, ...]:
@@ -228,6 +233,16 @@ class Ran:
     crashes: Sequence[Crash]
     more: Mapping[str, int]
 
+    def incomplete(self, rule: str, document: Document, deployment: str | None) -> str:
+        """Why ``rule`` could not look at ``deployment``, or part of ``document``; empty where it could."""
+        for skip in self.skipped:
+            here = skip.document.name == document.name and (
+                deployment is None or skip.deployment in (deployment, None)
+            )
+            if skip.rule.id == rule and skip.incomplete and here:
+                return skip.reason
+        return ""
+
     def decided(self, rule: str, document: Document, deployment: str | None) -> bool:
         """Whether ``rule`` looked at ``deployment``, or at all of ``document`` where that is None."""
         if rule not in self.rules or self.more.get(rule) or ASKED.fullmatch(rule):
@@ -248,12 +263,18 @@ class Ran:
 
 
 def unused(document: Document, used: Collection[tuple[str, int, str]], ran: Ran) -> tuple[Unused, ...]:
-    """The suppressions of ``document`` that had nothing to suppress, of rules that were decided there."""
+    """The suppressions of ``document`` that had nothing to suppress.
+
+    Of rules that were decided there, or that could not be for want of something to read.
+    """
     out = []
     for number, mark in enumerate(marks_of(document)):
         for rule in mark.rules:
             if (document.name, number, rule) in used or NEVER.fullmatch(rule):
                 continue
-            if ran.decided(rule, document, deployment_at(document, mark)):
+            spoken_of = deployment_at(document, mark)
+            if reason := ran.incomplete(rule, document, spoken_of):
+                out.append(Unused(mark, rule, reason))
+            elif ran.decided(rule, document, spoken_of):
                 out.append(Unused(mark, rule))
     return tuple(out)

@@ -128,6 +128,32 @@ def test_what_a_lost_deployment_left_is_gone(faulty: Path, capsys: pytest.Captur
     assert report.known == ()
 
 
+@pytest.mark.parametrize("form", ["text", "concise", "json", "sarif", "github", "markdown"])
+def test_what_a_lost_file_left_is_gone_in_every_format(
+    faulty: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    write(capsys)
+    Path("eaglecfg.yaml").rename("renamed.yaml")
+    run(["validate", "renamed.yaml", "--baseline", "b.json", "--format", form])
+    out = capsys.readouterr().out
+    kept = json.loads(Path("b.json").read_text(encoding="utf-8"))["findings"]
+    for rule in {each["rule"] for each in kept}:
+        assert rule in out
+    said = {
+        "text": f"{len(kept)} of its findings are gone",
+        "concise": "b.json: info[baseline] EC302 is gone from eaglecfg.yaml: chat: ",
+        "json": '"stale": [\n',
+        "sarif": '"baselineState": "absent"',
+        "github": f"::notice file=b.json,title=eaglecfg baseline::{len(kept)} findings in it gone (",
+        "markdown": f"{len(kept)} gone from the baseline",
+    }
+    assert said[form] in out
+    capsys.readouterr()
+    run(["validate", "renamed.yaml", "--write-baseline", "b.json", "-q"])
+    files = {each["file"] for each in json.loads(Path("b.json").read_text(encoding="utf-8"))["findings"]}
+    assert files == {"renamed.yaml"}
+
+
 def test_a_suppressed_finding_is_neither_old_nor_gone(
     faulty: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +203,8 @@ def test_it_is_the_same_each_time_and_may_be_written_over(
         (["--write-baseline", "list.json"], "is no baseline"),
         (["--write-baseline", "missing/b.json"], "there is no folder"),
         (["--baseline", "none.json", "--write-baseline", "b.json"], "no such baseline"),
+        (["--write-baseline", "-"], "name the file"),
+        (["--baseline", "-"], "name the file"),
         (["--baseline", "b.json", "--engine-version", "0.5.21"], "leave --engine-version out"),
     ],
 )

@@ -250,3 +250,30 @@ def test_any_text_can_be_looked_through(parts: list[str]) -> None:
         start, end = mark.span.start, mark.span.end
         assert document.lines[start.line - 1][start.column - 1] == "#"
         assert (start.line, start.column) < (end.line, end.column)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "suppress: [{rule: EC801, reason: r}]",
+        "suppress: [{rule: checkpoint-unread, deployment: chat, reason: r}]",
+    ],
+)
+def test_what_could_not_be_read_is_not_accepted(pair: Path, given: str) -> None:
+    text = HEAD.replace("checkpoint: draft", "checkpoint: nowhere") + "\n" + given + "\n"
+    report = run(pair, text)
+    (said,) = [each for each in report.findings if each.rule.id == "EC124"]
+    assert said.severity is Severity.WARNING
+    assert "EC801 could not be checked, and no suppression makes up for that" in said.finding.message
+    assert said.finding.fix is None, "where the weights are it may be in use"
+    assert report.exit_code() == 3
+    assert "EC123" not in found(report)
+
+
+def test_nor_in_the_line(pair: Path) -> None:
+    text = HEAD.replace("{checkpoint: draft}", "{checkpoint: nowhere}  # eaglecfg: ignore[EC801] r")
+    assert found(run(pair, text)) == ["EC124"]
+
+
+def test_a_check_that_lacks_no_file_stays_quiet(pair: Path) -> None:
+    assert "EC124" not in found(run(pair, BASE + "\nsuppress: [{rule: EC409, reason: r}]\n"))

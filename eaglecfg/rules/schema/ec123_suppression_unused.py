@@ -15,6 +15,8 @@ def check(context: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     for each in context.unused:
+        if each.reason:
+            continue  # nothing was looked at, which another rule says
         mark = each.mark
         where = "here" if mark.lines is not None else f"in {mark.deployment or 'this file'}"
         yield Finding(

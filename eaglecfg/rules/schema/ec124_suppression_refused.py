@@ -10,7 +10,7 @@ from eaglecfg.rules.schema.suppressions import holds_suppressions, removal_of
 
 
 def check(context: Context) -> Iterator[Item]:
-    """Findings about the text of the file, and about suppressions, stay."""
+    """Findings about the text of the file, and about suppressions, stay; an open check is no finding."""
     document = context.config.document
     if not holds_suppressions(document):
         yield NotApplicable()
@@ -30,6 +30,17 @@ def check(context: Context) -> Iterator[Item]:
                 help="solve what it finds, and remove the suppression",
                 values={"rule": rule},
                 fix=removal_of(mark),
+            )
+    for each in context.unused:
+        if each.reason:
+            yield Finding(
+                f"{each.rule} could not be checked, and no suppression makes up for that: {each.reason}",
+                path=each.mark.path,
+                span=each.mark.span,
+                severity=Severity.WARNING,
+                why="a suppression accepts a finding that somebody has read; here there is none",
+                help=f"give the run what {each.rule} reads, or leave the rule out with --ignore {each.rule}",
+                values={"rule": each.rule},
             )
 
 
