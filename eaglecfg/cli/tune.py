@@ -21,6 +21,7 @@ from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import LEDGER, Ledger, read_ledger
+from eaglecfg.tune.look_around import look_around
 from eaglecfg.tune.opened import Opened, open_study
 from eaglecfg.tune.plan import near, plan_lines, time_plan
 from eaglecfg.tune.ready import by_hand, check_budget, check_patches, check_prefix, nothing_left
@@ -140,7 +141,7 @@ def command(
     if apply_winner:
         check_patches(opened)
     require_extra()
-    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions)
+    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions, look_around(opened)[0])
     warning = check_budget(opened, history, time.time())
     _print_plan(opened, history.retried() if retry_failed else history, warning)
     if dry_run:
@@ -233,10 +234,11 @@ def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = Tru
     from eaglecfg.tune.interrupts import Interrupts
     from eaglecfg.tune.study import StudyRun
 
+    place = look_around(opened)[0]
     with Ledger(opened.folder / LEDGER) as ledger:
 
         def history() -> History:
-            return fold(ledger.events, opened.conditions)
+            return fold(ledger.events, opened.conditions, place)
 
         def heard(signal: str) -> None:
             with contextlib.suppress(OSError):

@@ -235,6 +235,7 @@ class Progress:
         if launch.rewritten and launch.ran != launch.arm:
             words.append("rewritten by the server")
         words += [f"warm-up never settled at {level}" for level in launch.unsettled]
+        words += [f"far behind at {level}, the rest left out" for level in launch.curtailed]
         words += [f"over the limit: {limit}" for limit in launch.limits]
         words.append(f"{launch.seconds:.1f} s")
         self.screen.say(f"{head} {', '.join(words)}{self._best()}; {self._left()}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eaglecfg.tune.arm import OFF
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.statistics import mean
+from eaglecfg.tune.surroundings import Place, comparable
 
 MACHINE_FAILURES = frozenset(("machine", "client"))
 """Failures that say nothing about the setting: retried, never told to the sampler."""
@@ -43,7 +44,8 @@ class Launch:
     ``unsettled`` are concurrencies whose warm-up never agreed with itself, ``wander`` is how far passes over
     the same prompts differed within the launch, as a share. ``doubtful``: killed, perhaps from outside.
     ``timings`` are the seconds of its parts (startup, warmup, measure, stop).
-    ``blocks`` are logs of output tokens per second of its blocks, by concurrency.
+    ``blocks`` are logs of output tokens per second of its blocks, by concurrency, ``curtailed`` the
+    concurrencies at which the last of them were left out.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
 
@@ -74,6 +76,7 @@ class Launch:
     segment: int = 0
     drifted: bool = False
     blocks: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    curtailed: tuple[int, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -186,8 +189,13 @@ class History:
         return sum(item.seconds for item in self.launches)
 
 
-def fold(events: Iterable[Event], conditions: str) -> History:
-    """The history under ``conditions``: the hash of all that a measurement depends on besides the arm."""
+def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -> History:
+    """The history under ``conditions``: the hash of all that a measurement depends on besides the arm.
+
+    Only launches count that ran at ``place`` (None: that of the last session) and on the version of the
+    engine that ran last.
+    """
+    elsewhere = _elsewhere(events, conditions, place)
     launches: list[Launch] = []
     told: list[int | str] = []
     arms: dict[str, Mapping[str, Any]] = {}
@@ -208,7 +216,7 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             asked = open_launches.pop(data.get("n", 0), None)
             if event.kind != "ended" or asked is None:
                 continue
-            if asked["conditions"] != conditions:
+            if asked["conditions"] != conditions or event.seq in elsewhere:
                 aside += 1
                 continue
             if asked["phase"] == CHECK:
@@ -222,6 +230,8 @@ def fold(events: Iterable[Event], conditions: str) -> History:
         elif event.kind == "retry" and data["conditions"] == conditions:
             launches = [_forgiven(item, data["arms"]) for item in launches]
             checks = [_forgiven(item, data["arms"]) for item in checks]
+        elif event.seq in elsewhere:
+            continue
         elif event.kind == "drift" and data["conditions"] == conditions:
             moves[len(moves) + 1] = data["change"] + moves.get(len(moves), 0.0)
             launches = [_moved(item, data, len(moves)) for item in launches]
@@ -231,6 +241,32 @@ def fold(events: Iterable[Event], conditions: str) -> History:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
     return History(tuple(launches), tuple(told), arms, started, last, aside, moves, proofs, tuple(checks))
+
+
+def _elsewhere(events: Sequence[Event], conditions: str, place: Place | None) -> set[int]:
+    """Sequence numbers of events that tell of another place, or of another version of the engine."""
+    sessions = [event for event in events if event.kind == "session"]
+    now = place if place is not None or not sessions else sessions[-1].data.get("place")
+    here: Place | None = None
+    conditions_of: dict[int, str] = {}
+    used: dict[int, list[str]] = {}
+    versions: dict[int, str] = {}
+    found: set[int] = set()
+    for event in events:
+        number = event.data.get("n", 0)
+        if event.kind == "session":
+            here = event.data.get("place")
+        elif event.kind == "launch":
+            conditions_of[number] = event.data["conditions"]
+        elif event.kind == "running":
+            used[number] = list(event.data.get("gpu_mib", ()))
+        elif event.kind in ("ended", "drift", "proof"):
+            if not comparable(here, now, used.get(number, ())):
+                found.add(event.seq)
+            elif event.kind == "ended" and conditions_of.get(number) == conditions:
+                versions[event.seq] = event.data.get("engine_version", "")
+    known = [version for version in versions.values() if version]
+    return found | {seq for seq, version in versions.items() if version and version != known[-1]}
 
 
 def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
@@ -274,5 +310,6 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         wander=data.get("wander"),
         doubtful=data.get("doubtful", False),
         timings=data.get("timings", {}),
+        curtailed=tuple(data.get("curtailed", ())),
         blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
     )

@@ -17,12 +17,13 @@ from eaglecfg.machine.processes import listening_sockets
 from eaglecfg.machine.redact import redact_arguments, redact_data, redact_environment
 from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
-from eaglecfg.tune.measure import BadOutput, Measurement, fault_of
+from eaglecfg.tune.measure import BadOutput, Enough, Measurement, fault_of, never
 from eaglecfg.tune.orphans import EVENTS, LOG
 from eaglecfg.tune.process import holds_socket
 from eaglecfg.tune.pulse import Pulse
 from eaglecfg.tune.supervise import Order
 from eaglecfg.tune.supervision import Supervision
+from eaglecfg.tune.surroundings import recorded
 from eaglecfg.tune.trial import (
     Cleanup,
     LaunchResult,
@@ -62,22 +63,26 @@ def run_launch(
     progress: Progress,
     environment: Mapping[str, str] | None = None,
     gpus: Sequence[gpu.Gpu] | None = None,
+    enough: Enough = never,
 ) -> LaunchResult:
     """Launch, measure and stop one server; blocks until it is gone.
 
     ``marker`` has to be unique among all launches of the machine. ``environment`` is what the server inherits
     (None: what this process has). ``gpus`` are those that it uses (None: all that can be seen): they have to
-    be empty before, which is waited for, and after. ``progress`` hears ``waiting`` (words on who uses them),
-    ``started`` (pid, identity, marker, folder, before the server exists), ``ready``, ``warmup``, ``block``,
-    ``check``, ``stopping`` and ``stopped``; what it raises ends the launch. Command, environment, log, raw
-    requests and result are written to ``folder``. Raises KeyboardInterrupt after the server was stopped, and
-    OSError where the folder can't be written.
+    be empty before, which is waited for, and after. ``enough`` may leave out the rest of the blocks at a
+    concurrency. ``progress`` hears ``waiting`` (words on who uses them), ``started`` (pid, identity, marker,
+    folder, before the server exists), ``ready``, ``warmup``, ``block``, ``check``, ``stopping`` and
+    ``stopped``; what it raises ends the launch. Command, environment, log, raw requests and result are
+    written to ``folder``. Raises KeyboardInterrupt after the server was stopped, and OSError where the folder
+    can't be written.
     """
     if not prompts:
         raise ValueError("a launch needs at least one prompt")
     if gpus is None:
         gpus = gpu.find_gpus({**(environment or {}), **command.env}.get("CUDA_VISIBLE_DEVICES"))
-    return _Launch(command, plan, prompts, folder, limits, marker, progress, environment, gpus).run()
+    launch = _Launch(command, plan, prompts, folder, limits, marker, progress, environment, gpus)
+    launch.enough = enough
+    return launch.run()
 
 
 class _Launch:
@@ -109,6 +114,7 @@ class _Launch:
         self.begun = time.monotonic()
         self.started = time.time()
         self.pid, self.identity = 0, ""
+        self.enough: Enough = never
         self.timings: dict[str, float] = {}
         self.startup_s: float | None = None
         self.warm = False
@@ -184,7 +190,7 @@ class _Launch:
         return {
             "argv": redact_arguments(self.argv),
             "env": redact_environment(self.command.env),
-            "environment": None if inherited is None else redact_environment(inherited),
+            "environment": None if inherited is None else recorded(inherited),
             "cwd": str(Path.cwd()),
             "marker": self.marker,
             "port": self.port,
@@ -194,6 +200,7 @@ class _Launch:
             "host": record.host(),
             "gpus": [{"index": one.index, "uuid": one.uuid} for one in self.gpus],
             "gpu_memory_mib": self.memory_before,
+            "driver": gpu.driver_version(self.gpus),
         }
 
     def order(self) -> Order:
@@ -247,7 +254,7 @@ class _Launch:
         with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as stream:
             keep = record.rows_to(stream)
             self.measurement = Measurement(
-                client, self.plan, self.prompts, self.pulse, self.progress, keep, steps
+                client, self.plan, self.prompts, self.pulse, self.progress, keep, steps, self.enough
             )
             await self.measurement.run(self.warmed)
         before = self.timings["startup"] + self.timings.get("warmup", 0.0)
@@ -361,6 +368,7 @@ class _Launch:
             identity=self.identity,
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
             doubtful=failure is not None and failure.doubtful,
+            curtailed=tuple(measurement.curtailed) if measurement else (),
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,15 @@ from eaglecfg.tune.trial import Block, MeasurePlan, Prompt, WarmUp
 
 Progress = Callable[[str, Mapping[str, Any]], None]
 Record = Callable[[Sequence[Mapping[str, Any]]], None]
+
+
+Enough = Callable[[int, Sequence[float]], bool]
+"""Whether the rest of the blocks at a concurrency is left out, by the logs of the speeds of those before."""
+
+
+def never(concurrency: int, speeds: Sequence[float]) -> bool:
+    """Every block is measured."""
+    return False
 
 
 MOST_PASSES = 200
@@ -39,9 +49,11 @@ class Measurement:
     progress: Progress
     record: Record
     num_steps: int | None = None
+    enough: Enough = never
     blocks: list[Block] = field(default_factory=list)
     outputs: list[tuple[int, ...]] = field(default_factory=list)
     warmups: list[WarmUp] = field(default_factory=list)
+    curtailed: list[int] = field(default_factory=list)
 
     async def run(self, warmed: Callable[[], None]) -> None:
         """Highest concurrency first. ``warmed`` is called at the end of the first warm-up.
@@ -55,7 +67,18 @@ class Measurement:
             warmed()
             for index in range(self.plan.blocks):
                 await self._block(concurrency, index)
+                if index + 1 < self.plan.blocks and self.enough(concurrency, self._speeds(concurrency)):
+                    self.curtailed.append(concurrency)
+                    break
         await self._check()
+
+    def _speeds(self, concurrency: int) -> list[float]:
+        """Logs of the blocks' speeds so far."""
+        return [
+            math.log(block.output_tokens / block.seconds)
+            for block in self.blocks
+            if block.concurrency == concurrency and block.output_tokens > 0 and block.seconds > 0
+        ]
 
     async def _warm_up(self, concurrency: int) -> None:
         """Windows of load until two in a row agree, or until enough was spent on it.

@@ -41,16 +41,22 @@ def gpus_of(command: ServerCommand, facts: EngineFacts | None, environ: Mapping[
     A server that asks for more ranks than there are GPUs is given all that can be seen; it says itself what
     it lacks.
     """
+    visible = visible_gpus(command, facts, environ)
+    places = ranks_on(read_flags(command.argv, facts))
+    chosen = [gpu for place, gpu in enumerate(visible) if place in places]
+    return tuple(chosen) if len(chosen) == len(places) else visible
+
+
+def visible_gpus(
+    command: ServerCommand, facts: EngineFacts | None, environ: Mapping[str, str]
+) -> tuple[Gpu, ...]:
+    """All GPUs that ``command`` could use, in CUDA's order."""
     names = {Path(word).name for word in command.argv[:4]}
     if names & ELSEWHERE or any(word.startswith(WITHOUT_GPU) for word in command.argv):
         return ()
-    flags = read_flags(command.argv, facts)
-    if not str(flags.get("device", "cuda")).startswith("cuda"):
+    if not read_flags(command.argv, facts).get("device", "cuda").startswith("cuda"):
         return ()
-    visible = find_gpus(visible_to(command, environ))
-    places = ranks_on(flags)
-    chosen = [gpu for place, gpu in enumerate(visible) if place in places]
-    return tuple(chosen) if len(chosen) == len(places) else tuple(visible)
+    return tuple(find_gpus(visible_to(command, environ)))
 
 
 def visible_to(command: ServerCommand, environ: Mapping[str, str]) -> str | None:

@@ -38,7 +38,7 @@ def scores(history: History, *phases: str) -> dict[str, list[float]]:
 
 def spread_of(history: History) -> tuple[float, bool]:
     """Standard deviation of one launch, and whether it was seen in this study rather than assumed."""
-    again = scores(history)
+    again = scores(history.without({item.n for item in history.launches if item.curtailed}))
     if history.checks:  # a group of their own: they may lie days before
         again["check"] = [item.score for item in history.checks if item.ok]
     seen = launch_spread(again)

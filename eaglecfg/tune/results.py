@@ -290,4 +290,9 @@ def _notes(history: History, key: str) -> tuple[str, ...]:
             notes.append(f"{item.failure}: {item.message}")
         if item.ran == key:
             notes += [f"over the limit: {limit}" for limit in item.limits]
+            notes += [
+                f"its last blocks at concurrency {level} were left out in the search: it was far behind the "
+                f"baseline on the same prompts"
+                for level in item.curtailed
+            ]
     return tuple(dict.fromkeys(notes))

@@ -10,6 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 from eaglecfg import __version__
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
+from eaglecfg.tune.futility import Reference, pointless, reference_for
 from eaglecfg.tune.gpu import Gpu
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
@@ -24,6 +26,7 @@ from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
 from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
+from eaglecfg.tune.look_around import look_around
 from eaglecfg.tune.machine_check import finite, make_check, next_check
 from eaglecfg.tune.opened import STUDIES, Opened
 from eaglecfg.tune.placement import gpus_of
@@ -35,6 +38,7 @@ from eaglecfg.tune.ranking import finalists
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Rejected, Step, Wanted, next_step
 from eaglecfg.tune.server_command import server_command
+from eaglecfg.tune.surroundings import ACTING, place_changes, recorded, variable_changes
 from eaglecfg.tune.tables import write_results
 from eaglecfg.tune.trial import Cleanup, LaunchResult, Limits, Prompt, ServerCommand
 
@@ -105,6 +109,7 @@ class StudyRun:
         self.retry_failed, self.proof, self.check = retry_failed, proof, check
         self.reference = _Reference()
         self.unleased = False
+        self.place, self.driver = look_around(opened)
         self.stuck = ""
         self.leases = Leases(opened.name, Path(opened.environ.get(VARIABLE) or LEASES))
         self.deadline = Deadline(opened.study.budget, time.time(), opened.assumed_launch_s)
@@ -112,7 +117,7 @@ class StudyRun:
     @property
     def history(self) -> History:
         """The ledger as it is now."""
-        return fold(self.ledger.events, self.opened.conditions)
+        return fold(self.ledger.events, self.opened.conditions, self.place)
 
     def run(self) -> Outcome:
         """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped, and
@@ -227,16 +232,33 @@ class StudyRun:
             "pid": os.getpid(),
             "identity": identity_of(os.getpid()),
             "check": self.check,
+            "place": self.place,
+            "driver": self.driver,
+            "environment": recorded(self.opened.environ),
         }
 
     def _say_what_changed(self) -> None:
         """Launches under other conditions stay in the record but do not count: say which key did that."""
         sessions = self.ledger.of_kind("session")
-        if not sessions or sessions[-1].data["conditions"] == self.opened.conditions:
+        if not sessions:
             return
-        before, now = sessions[-1].data["described"], self.opened.described
+        last = sessions[-1].data
+        before, now = last["described"], self.opened.described
         keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
-        self.tell("note", {"text": f"earlier launches are set aside: {', '.join(keys)} changed since"})
+        if last["conditions"] == self.opened.conditions:
+            keys = []
+        place = last.get("place")
+        if place is not None and place != self.place:
+            keys += place_changes(place, self.place)
+        if keys:
+            self.tell("note", {"text": f"earlier launches are set aside: {', '.join(keys)} changed since"})
+        told = variable_changes(last.get("environment", {}), recorded(self.opened.environ))
+        told = [text for text in told if "environment" in last and not text.startswith(ACTING)]
+        if last.get("driver", self.driver) != self.driver:
+            told.insert(0, f"NVIDIA's driver ({last['driver'] or 'none'}, now {self.driver or 'none'})")
+        if told:
+            text = f"changed since the last session, while earlier launches count: {', '.join(told)}"
+            self.tell("note", {"text": text})
 
     def _forgive(self) -> None:
         """Failures whose cause may be gone: all where the user says so, those of a start-up limit that is
@@ -316,12 +338,13 @@ class StudyRun:
 
     def _recall_outputs(self) -> None:
         phases = {}
+        counted = {item.n for item in (*self.history.checks, *self.history.launches)}
         for event in self.ledger.events:
             if event.kind == "launch":
-                phases[event.data["n"]] = (event.data["phase"] == ROUND, event.data["conditions"])
+                phases[event.data["n"]] = event.data["phase"] == ROUND
             elif event.kind == "ended" and event.data["outputs"]:
-                in_round, conditions = phases[event.data["n"]]
-                if conditions == self.opened.conditions:
+                in_round = phases[event.data["n"]]
+                if event.data["n"] in counted:
                     self.reference.learn(in_round, event.data["outputs"], event.data["agreement"])
 
     def _lease(self, command: ServerCommand) -> tuple[Gpu, ...]:
@@ -354,7 +377,8 @@ class StudyRun:
         prompts = self.opened.claim_prompts if in_round else self.opened.search_prompts
         clean: dict[str, Any] = {}
         try:
-            result = self._run(command, prompts, folder, number, limits, clean)
+            reference = reference_for(self.opened.design, history, step)
+            result = self._run(command, prompts, folder, number, limits, clean, reference)
         except (KeyboardInterrupt, asyncio.CancelledError):
             if not self.interrupts.name:
                 raise
@@ -375,6 +399,7 @@ class StudyRun:
         number: int,
         limits: Limits,
         clean: dict[str, Any],
+        reference: Reference,
     ) -> LaunchResult:
         def progress(kind: str, data: Mapping[str, Any]) -> None:
             if kind == "started":
@@ -396,6 +421,7 @@ class StudyRun:
             progress=progress,
             environment=self.opened.environ or None,
             gpus=self._lease(command),
+            enough=partial(pointless, reference),
         )
 
     def _end(self, step: Wanted, number: int, result: LaunchResult) -> None:
@@ -405,6 +431,7 @@ class StudyRun:
         data = ended(result, self.opened.space, step.arm, limits, reference, self.reference.floor, cost)
         keys = {arm.key for arm in self.opened.design.baselines}
         outputs = result.outputs if step.arm.key in keys and not data["failure"] else ()
+        self._look_at_version(data["engine_version"])
         self._write("ended", n=number, outputs=[list(row) for row in outputs], **data)
         if outputs:
             self.reference.learn(in_round, outputs, data["agreement"])
@@ -413,6 +440,20 @@ class StudyRun:
             self._save(history, "")
         launch = (history.checks if self.check else history.launches)[-1]
         self.tell("ended", {"step": step, "n": number, "launch": launch})
+
+    def _look_at_version(self, version: str) -> None:
+        """Say that the engine is not the version that the config names, or that ran before."""
+        engine, seen = self.opened.config.engine, [""]
+        for event in self.ledger.of_kind("ended"):
+            seen.append(event.data.get("engine_version") or seen[-1])
+        if not version or version == seen[-1]:
+            return
+        if seen[-1]:
+            text = f"the engine is version {version} now, was {seen[-1]}: earlier launches are set aside"
+            self.tell("note", {"text": text})
+        elif engine is not None and version != engine.version:
+            text = f"the server says that it is version {version}, the config names {engine.version}"
+            self.tell("note", {"text": text})
 
     def _save(self, history: History, finished: str) -> None:
         results = make_results(self.opened.design, history, finished)

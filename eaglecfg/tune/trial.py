@@ -154,7 +154,8 @@ class LaunchResult:
     what the server says it runs, by flag name with underscores. ``pid``, ``started`` (seconds since the
     epoch) and ``marker`` identify the supervisor, ``identity`` its start in clock ticks since boot
     together with the boot id. ``timings`` splits the launch's seconds: startup, warmup, measure, check,
-    stop. ``doubtful``: the server was killed, perhaps by somebody outside.
+    stop. ``doubtful``: the server was killed, perhaps by somebody outside. ``curtailed`` are concurrencies
+    whose last blocks were left out.
     """
 
     outcome: Literal["ok", "failed"]
@@ -175,6 +176,7 @@ class LaunchResult:
     timings: Mapping[str, float] = field(default_factory=dict)
     warmups: tuple[WarmUp, ...] = ()
     doubtful: bool = False
+    curtailed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from eaglecfg.source.document import Document
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, make_design
 from eaglecfg.tune.drift import find_move
+from eaglecfg.tune.futility import pointless, reference_for
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.judge import described
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.schedule import Finished, Rejected, Wanted, next_step
 from eaglecfg.tune.space import read_space
+from eaglecfg.tune.statistics import mean
 
 Truth = Callable[[Arm], float]
 """The log of an arm's true speed."""
@@ -63,7 +65,8 @@ def make(
 class Simulation:
     """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch;
     ``weather`` is what else the machine adds to the launch of a number,
-    ``cycle`` the milliseconds of a verify step."""
+    ``cycle`` the milliseconds of a verify step. With ``blocks``, a launch has so many, each with a deviation
+    ``block_spread`` of its own; ``futility`` leaves the last of bad ones out."""
 
     design: Design
     truth: Truth
@@ -73,6 +76,9 @@ class Simulation:
     fault: Fault = lambda arm, number: ""
     cycle: Callable[[Arm], float] = lambda arm: 8.0
     weather: Callable[[int], float] = lambda number: 0.0
+    blocks: int = 0
+    block_spread: float = 0.0
+    futility: bool = True
     events: list[Event] = field(default_factory=list)
     steps: list[Wanted] = field(default_factory=list)
     _folded: tuple[int, History] | None = None
@@ -102,6 +108,12 @@ class Simulation:
                 self.launch(step)
         return None
 
+    def step(self) -> Wanted | str:
+        """The next launch that the schedule wants, or why it wants none; what it rejects is written."""
+        while isinstance(step := next_step(self.design, self.history), Rejected):
+            self.write("rejected", arm=described(step.arm), findings=step.findings, conditions="c")
+        return step if isinstance(step, Wanted) else step.why
+
     def launch(self, step: Wanted) -> None:
         number = self.history.last_number + 1
         self.steps.append(step)
@@ -119,6 +131,8 @@ class Simulation:
         failure = self.fault(step.arm, number)
         weather = self.drift * number + self.weather(number)
         score = self.truth(step.arm) + weather + self.rng.gauss(0, self.spread)
+        blocks, curtailed = self.measured(step, score)
+        score = mean(blocks) if blocks else score
         self.write(
             "ended",
             n=number,
@@ -127,6 +141,8 @@ class Simulation:
             lines=[],
             scores={} if failure else {"1": score},
             counters={} if failure else {"1": [20.0, 10.0, 10.0 * self.cycle(step.arm), 10.0]},
+            blocks={"1": blocks} if blocks and not failure else {},
+            curtailed=[1] if curtailed and not failure else [],
             startup_s=1.0,
             seconds=2.0,
             agreement=1.0,
@@ -135,6 +151,16 @@ class Simulation:
             ran=step.arm.key,
             ran_arm=None,
         )
+
+    def measured(self, step: Wanted, score: float) -> tuple[list[float], bool]:
+        """The blocks of a launch, and whether the last ones were left out."""
+        # Noise is drawn for all of them, so that studies with and without futility meet the same.
+        whole = [score + self.rng.gauss(0, self.block_spread) for _ in range(self.blocks)]
+        reference = reference_for(self.design, self.history, step) if self.futility else {}
+        for count in range(1, self.blocks):
+            if pointless(reference, 1, whole[:count]):
+                return whole[:count], True
+        return whole, False
 
     @property
     def sequence(self) -> list[tuple[str, str, int]]:
