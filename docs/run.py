@@ -1,7 +1,7 @@
 """Run the commands that pages of the documentation show, and compare or renew the output below them.
 
     python docs/run.py docs/tutorial.md              run a page and watch
-    python docs/run.py --check docs README.md        compare every page with what its commands print now
+    python docs/run.py --check docs                  compare every page with what its commands print now
     python docs/run.py --write docs/tutorial.md      write what they print now into the page
     python docs/run.py --write --quick docs          the same without what varies, in less than a minute
 
