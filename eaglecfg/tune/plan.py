@@ -49,8 +49,6 @@ def make_plan(opened: Opened, history: History) -> Plan:
     """The plan for what is left of a study."""
     design = opened.design
     launch_s = launch_seconds(history, opened.assumed_launch_s)
-    seen = bool(history.timed)
-    slow = not seen and not ships_with_eaglecfg(opened.prefix)
     done = len(history.settled())
     launches = max(design.total - done, 0)
     if design.launches is not None:
@@ -60,13 +58,18 @@ def make_plan(opened: Opened, history: History) -> Plan:
     return Plan(
         launches,
         launch_s,
-        launches * launch_s + (FIRST_START_S if slow and launches else 0.0),
-        seen,
+        launches * launch_s + (_first_start(opened, history) if launches else 0.0),
+        bool(history.timed),
         spread,
         spread_seen,
         resolvable(spread, design.rounds, arms) if arms > 1 else math.inf,
         rounds_for(USUAL_GOAL, spread, max(arms, 2)),
     )
+
+
+def _first_start(opened: Opened, history: History) -> float:
+    """Seconds that the first launch takes longer than the others; none where launches were seen."""
+    return 0.0 if history.timed or ships_with_eaglecfg(opened.prefix) else FIRST_START_S
 
 
 def duration(seconds: float) -> str:
@@ -147,7 +150,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         (
             "time",
             f"{done}{plan.launches} launches, about {duration(plan.seconds)} ("
-            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan.seconds)}",
+            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan)}",
         )
     )
     out.append(("can show", gain_words(plan, design.rounds)))
@@ -185,7 +188,11 @@ def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
     finals = design.final_arms * design.rounds
     rows = [("search", design.search_launches)] if design.search_launches else []
     rows += [("rounds", finals), ("together", design.search_launches + finals)]
-    return [(name, count, duration(count * each)) for name, count in rows]
+    first = {rows[0][0], "together"}  # the phases that hold the first launch
+    longer = _first_start(opened, history)
+    return [
+        (name, count, duration(count * each + (longer if name in first else 0.0))) for name, count in rows
+    ]
 
 
 def _settings(design: Design) -> str:
@@ -216,18 +223,29 @@ def _some(labels: Sequence[str], most: int = 4) -> str:
     return "; ".join(labels[:most]) + more
 
 
-def _budget(opened: Opened, seconds: float) -> str:
+def _budget(opened: Opened, plan: Plan) -> str:
     budget = opened.study.budget
-    parts = []
+    parts, left = [], math.inf
     if budget.launches is not None:
         parts.append(f"{budget.launches} launches")
     if budget.hours is not None:
         parts.append(f"{budget.hours:g} h")
+        left = budget.hours * 3600
     if budget.until is not None:
         now = time.time()
         end = until_time(budget.until, now)
         date = f"{datetime.datetime.fromtimestamp(end):%Y-%m-%d %H:%M}"
-        parts.append(f"until {date}, which is in {(end - now) / 3600:.1f} h")
-    if budget.hours is not None and seconds > budget.hours * 3600:
-        parts.append("which cuts the search short and keeps time for the rounds")
+        parts.append(f"until {date}, which is in {duration(end - now)}")
+        left = min(left, end - now)
+    if plan.seconds > left:
+        parts.append(_cut_short(opened.design, plan, left))
     return f"; budget {', '.join(parts)}" if parts else ""
+
+
+def _cut_short(design: Design, plan: Plan, left: float) -> str:
+    """What a budget that ends before the plan costs."""
+    if design.mode == "rounds":
+        return "which is too short for all of the rounds"
+    if left < design.final_arms * design.rounds * plan.launch_s:
+        return "which leaves no time for the search, nor for all of the rounds"
+    return "which cuts the search short and keeps time for the rounds"

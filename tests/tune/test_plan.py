@@ -217,3 +217,47 @@ def test_hours_count_what_was_launched_and_not_the_pause_between_two_runs() -> N
     deadline = Deadline(Budget(hours=1.0), 1000.0, 60.0)
     assert deadline.left_s(history(600.0, 600.0), 1000.0) == 2400.0
     assert deadline.left_s(history(600.0, 600.0, 300.0), 1310.0) == 2090.0
+
+
+MANY = STUDY.replace("num_steps: [1, 2]", "num_steps: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
+
+
+@pytest.mark.parametrize(
+    ("profile", "budget", "words"),
+    [
+        ("short", "{until: '%s'}", ", which is too short for all of the rounds"),
+        ("short", "{hours: 0.4}", ", which is too short for all of the rounds"),
+        ("overnight", "{until: '%s'}", ", which leaves no time for the search, nor for all of the rounds"),
+        ("overnight", "{hours: 0.4}", ", which leaves no time for the search, nor for all of the rounds"),
+        ("overnight", "{hours: 900, until: '%s'}", ", which leaves no time for the search, nor for all"),
+        ("overnight", "{hours: %h}", ", which cuts the search short and keeps time for the rounds"),
+        ("overnight", "{hours: 900}", ""),
+        ("overnight", "{launches: 4}", ""),
+    ],
+)
+def test_a_budget_that_ends_before_the_plan_says_what_that_costs(
+    study: Path, capsys: pytest.CaptureFixture[str], profile: str, budget: str, words: str
+) -> None:
+    text = MANY.replace("profile: short", "profile: overnight") if profile == "overnight" else STUDY
+    study.write_text(f"{text}budget: {{hours: 900}}\n", encoding="utf-8")
+    soon = datetime.datetime.now() + datetime.timedelta(minutes=24)
+    enough = phases(dry_run(study, capsys, "--launch-anyway"))["rounds"]
+    given = budget.replace("%s", f"{soon:%H:%M}").replace("%h", f"{hours(enough) + 0.1:.2f}")
+    study.write_text(f"{text}budget: {given}\n", encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway")
+    (line,) = re.findall(r"(?m)^time  .*$", out)
+    assert words in line
+    assert bool(words) == bool(re.search(", which (is too|leaves|cuts)", line))
+    if "launches" not in budget:
+        assert f"about {phases(out)['together']} (" in line  # one number for the whole, wherever it is told
+
+
+def phases(out: str) -> dict[str, str]:
+    """Phase -> time, of the time plan."""
+    return dict(re.findall(r"(?m)^  (search|rounds|together) +\d+ launches +([0-9.]+ \w+)$", out))
+
+
+def hours(text: str) -> float:
+    """``90 min`` and the like in hours."""
+    number, unit = text.split()
+    return float(number) / {"s": 3600, "min": 60, "h": 1}[unit]
