@@ -65,6 +65,7 @@ def report_options(function: F) -> F:
         **given: Any,
     ) -> Any:
         outputs = Outputs(form or "text", color, Shown(Severity(fail_on), verbose, quiet))
+        outputs.files = given.get("files", ())
         try:
             outputs.take(output, asked=form is not None)
             return function(outputs=outputs, **given)
@@ -83,6 +84,7 @@ class Outputs:
         self.color = color
         self.shown = shown
         self.targets: tuple[Target, ...] = ()
+        self.files: Sequence[str] = ()
 
     def take(self, given: Sequence[str], *, asked: bool) -> None:
         """Take in what ``--output`` says. Raises UsageError where it cannot be meant.
@@ -137,11 +139,11 @@ class Outputs:
         for form, path in self.targets:
             if form not in COMPARED[:2]:
                 try:
-                    self.to_file(path, _error(error, form))
+                    self.to_file(path, _error(error, form, self.files))
                 except EaglecfgError:
                     continue  # the first error is the one to tell
         if self.form not in COMPARED[:2]:
-            click.echo(_error(error, self.form), nl=False)
+            click.echo(_error(error, self.form, self.files), nl=False)
 
 
 def _target(given: str) -> Target:
@@ -178,8 +180,9 @@ def _rendered(report: Report, form: str, shown: Shown) -> str:
     return formats.render(report, form, shown.fail_on, roots(Path.cwd()), version=__version__)
 
 
-def _error(error: EaglecfgError, form: str) -> str:
+def _error(error: EaglecfgError, form: str, files: Sequence[str]) -> str:
     from eaglecfg.report import formats
     from eaglecfg.report.roots import roots
 
-    return formats.render_error(str(error), error.exit_code, form, roots(Path.cwd()), version=__version__)
+    here = roots(Path.cwd())
+    return formats.render_error(str(error), error.exit_code, form, here, version=__version__, files=files)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from eaglecfg.report.roots import Roots
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
+
+DEFAULT_FILE = "eaglecfg.yaml"
+"""What a run looks at that names no file."""
 
 
 def render(report: Report, form: str, fail_on: Severity, roots: Roots, *, version: str) -> str:
@@ -31,8 +36,13 @@ def render(report: Report, form: str, fail_on: Severity, roots: Roots, *, versio
     return to_json(report, fail_on, version=version)
 
 
-def render_error(message: str, code: int, form: str, roots: Roots, *, version: str) -> str:
-    """What stands in place of a report where a file or an option could not be used."""
+def render_error(
+    message: str, code: int, form: str, roots: Roots, *, version: str, files: Sequence[str] = ()
+) -> str:
+    """What stands in place of a report where a file or an option could not be used.
+
+    ``files`` are those that the run was asked to look at: some formats have to name one.
+    """
     match form:
         case "sarif":
             from eaglecfg.report.sarif import error_sarif
@@ -45,7 +55,7 @@ def render_error(message: str, code: int, form: str, roots: Roots, *, version: s
         case "gitlab":
             from eaglecfg.report.gitlab import error_gitlab
 
-            return error_gitlab(message, "eaglecfg.yaml", roots)
+            return error_gitlab(message, _meant(message, files), roots)
         case "markdown":
             from eaglecfg.report.markdown import error_markdown
 
@@ -53,3 +63,9 @@ def render_error(message: str, code: int, form: str, roots: Roots, *, version: s
     from eaglecfg.report.machine import error_json
 
     return error_json(message, code, version=version)
+
+
+def _meant(message: str, files: Sequence[str]) -> str:
+    """The file that an error is about: the one that it begins with, else the first that was named."""
+    spoken = (name for name in sorted(files, key=len, reverse=True) if message.startswith(f"{name}: "))
+    return next(spoken, files[0] if files else DEFAULT_FILE)

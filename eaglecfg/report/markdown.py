@@ -21,6 +21,9 @@ _ROOM_FOR_THE_END = 400
 MOST_NOT_CHECKED = 20
 """Reasons that are listed."""
 
+MOST_RULES = 10
+"""Rules that are named with one reason."""
+
 _MARKUP = re.compile(r"([\\`*_{}\[\]()#+|~^$=-])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _BREAK = "&#8203;"
@@ -65,11 +68,16 @@ def in_html(text: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """``text`` in a monospaced font, in which hosts look for nothing; ``|`` would still end a cell."""
-    text = visible(text).replace("|", "\\|") or " "
+    """``text`` in a monospaced font, in which hosts look for nothing. In a table: ``code_cell``."""
+    text = visible(text) or " "
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
     pad = " " if text[0] in "` " or text[-1] in "` " else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def code_cell(text: str) -> str:
+    """``text`` in a monospaced font within a cell, which ``|`` would end."""
+    return code_span(text).replace("|", "\\|")
 
 
 class _Page:
@@ -131,7 +139,7 @@ def _findings(page: _Page, report: Report, every: Sequence[Reported], roots: Roo
     head = "\n| | rule | place | finding |\n|---|---|---|---|\n"
 
     def row(found: Reported) -> str:
-        place = code_span(f"{roots.shown(found.document.name)}:{found.span.start.line}")
+        place = code_cell(f"{roots.shown(found.document.name)}:{found.span.start.line}")
         where = f" {escaped(found.deployment)}" if several and found.deployment is not None else ""
         rule = f"{found.rule.id} {found.rule.slug}"
         return f"| {found.severity} | {rule} | {place}{where} | {escaped(found.finding.message)} |\n"
@@ -177,13 +185,22 @@ def _lists(report: Report, roots: Roots) -> Iterator[tuple[str, Iterator[str]]]:
         stale = report.baseline.stale
         yield f"{len(stale):,} gone from the baseline", (f"- {s.rule}: {escaped(s.message)}\n" for s in stale)
     if report.not_checked:
-        reasons = dict.fromkeys((skip.deployment, skip.reason) for skip in report.not_checked)
-        lines = [
-            f"- {escaped(name or '')}{': ' if name else ''}{escaped(reason)}\n" for name, reason in reasons
-        ]
+        lines = list(_open_checks(report))
         if len(lines) > MOST_NOT_CHECKED:
             lines[MOST_NOT_CHECKED:] = [f"- … and {len(lines) - MOST_NOT_CHECKED:,} more reasons\n"]
         yield f"{len(report.not_checked):,} not checked", iter(lines)
+
+
+def _open_checks(report: Report) -> Iterator[str]:
+    """One line for each reason, with the rules that it keeps from a verdict."""
+    rules: dict[tuple[str | None, str], dict[str, None]] = {}
+    for skip in report.not_checked:
+        rules.setdefault((skip.deployment, skip.reason), {})[f"{skip.rule.id} {skip.rule.slug}"] = None
+    for (deployment, reason), names in rules.items():
+        where = f"{escaped(deployment)}: " if deployment else ""
+        shown = ", ".join([*names][:MOST_RULES])
+        more = f" and {len(names) - MOST_RULES} more" if len(names) > MOST_RULES else ""
+        yield f"- {where}{escaped(reason)} ({shown}{more})\n"
 
 
 def _item(roots: Roots) -> Callable[[Reported], str]:

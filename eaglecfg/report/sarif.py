@@ -128,7 +128,8 @@ class _Writer:
             if "physicalLocation" in each
         ]
         if links:
-            text += f" See {', '.join(links[:MOST_LINKED])}."
+            stop = "" if text.endswith((".", "!", "?")) else "."
+            text += f"{stop} See {', '.join(links[:MOST_LINKED])}."
         result = {
             **self._head(found.rule.id),
             "level": LEVELS[found.severity],

@@ -11,9 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from eaglecfg.report.formats import render_error
 from eaglecfg.report.github import error_github, to_github
 from eaglecfg.report.gitlab import error_gitlab, to_gitlab
-from eaglecfg.report.markdown import MOST_BYTES, code_span, error_markdown, escaped, in_html, to_markdown
+from eaglecfg.report.markdown import (
+    MOST_BYTES,
+    MOST_NOT_CHECKED,
+    MOST_RULES,
+    code_cell,
+    code_span,
+    error_markdown,
+    escaped,
+    in_html,
+    to_markdown,
+)
 from eaglecfg.report.roots import Roots
 from eaglecfg.report.styled import visible
 from eaglecfg.rules.model import Severity
@@ -112,7 +123,42 @@ def test_any_text_reads_as_it_is(text: str) -> None:
 
 @given(st.text(alphabet="|`\\ a<>&", max_size=20))
 def test_any_name_reads_as_it_is_in_code(text: str) -> None:
-    assert "".join(shown_cell(code_span(text)).split()) == "".join(text.split())
+    assert "".join(shown_cell(code_cell(text)).split()) == "".join(text.split())
+    page = MarkdownIt("commonmark").render(f"### {code_span(text)}\n\n- {code_span(text)}\n")
+    for seen in re.findall(r"<code>(.*?)</code>", page, re.DOTALL):
+        assert "".join(html.unescape(seen).split()) == "".join(text.split())
+    assert page.count("<code>") == 2
+
+
+def test_open_checks_name_their_rules(real_reports: list[Report], roots: Roots) -> None:
+    for report in real_reports:
+        text = to_markdown(report, Severity.ERROR, roots, version="1")
+        if not report.not_checked:
+            continue
+        listed = text.split(" not checked</summary>")[1].split("</details>")[0]
+        reasons = {(skip.deployment, skip.reason) for skip in report.not_checked}
+        for skip in report.not_checked if len(reasons) <= MOST_NOT_CHECKED else ():
+            many = sum(skip.reason == other.reason for other in report.not_checked) > MOST_RULES
+            assert f"{skip.rule.id} {skip.rule.slug}" in listed or many
+
+
+@pytest.mark.parametrize(
+    ("message", "files", "named"),
+    [
+        ("b.yaml: there is none", ["a.yaml", "b.yaml"], "b.yaml"),
+        ("a.yaml: x", ["a.yaml", "a.yaml: x"], "a.yaml"),
+        ("there is no rule EC9", ["conf/a.yaml", "b.yaml"], "conf/a.yaml"),
+        ("there is no eaglecfg.yaml in this folder", [], "eaglecfg.yaml"),
+        ("-: UTF-8 is expected", ["-"], "stdin"),
+    ],
+)
+def test_an_error_is_at_the_file_that_it_is_about(
+    roots: Roots, message: str, files: list[str], named: str
+) -> None:
+    text = render_error(message, 2, "gitlab", roots, version="1", files=files)
+    (issue,) = json.loads(text)
+    assert issue["location"]["path"] == roots.shown(named) or named == "stdin"
+    assert named != "stdin" or issue["location"]["path"] == "stdin"
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,13 @@ def test_rules_link_to_their_page_where_it_has_an_address(
     monkeypatch.setattr("eaglecfg.report.sarif_rules.RULES_FOLDER", "https://example.org/docs/rules")
     (first, *_) = sarif(hostile(), roots)["tool"]["driver"]["rules"]
     assert first["helpUri"] == "https://example.org/docs/rules/capture.md#ec201-trained-boundaries"
+
+
+def test_a_message_ends_before_its_links(real_reports: list[Report], roots: Roots) -> None:
+    linked = 0
+    for report in real_reports:
+        for each in sarif(report, roots)["results"]:
+            said, see, _ = each["message"]["text"].partition(" See [")
+            linked += bool(see)
+            assert not see or said[-1] in ".!?"
+    assert linked
