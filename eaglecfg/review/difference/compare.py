@@ -321,6 +321,8 @@ def _unset(effect: Effect, group: Group, name: str) -> Fact | None:
     if CONTENT in name:
         return None
     if group == "setting" and resolution is not None:
+        if "." in name and _unknown(effect):  # worked out from a config.json, and no flag
+            return Fact(group, name, None, None, "not known")
         return setting_fact(resolution.get(name))
     if group in ("capture", "draft") and effect.context.speculates and name != "trained boundaries":
         return Fact(group, name, None, None, "not known")

@@ -29,7 +29,8 @@ def _unread(report: Report) -> Iterator[tuple[Hashable, str]]:
             yield (found.rule.id, found.deployment, path, value), found.finding.message
     for skip in report.not_checked:
         if skip.incomplete:
-            yield (skip.rule.id, skip.deployment, skip.path, ""), skip.reason
+            value = str(_value(skip.document.data, skip.path)) if skip.path else skip.reason
+            yield (skip.rule.id, skip.deployment, skip.path, value), skip.reason
 
 
 def _value(data: Any, path: KeyPath) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from eaglecfg.machine.redact import HIDDEN
 from eaglecfg.report.styled import visible
 from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDifference, FileDifference
+from eaglecfg.review.difference.contents import CONTENT
 from eaglecfg.review.difference.effect import Fact, Group
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Reported
@@ -33,7 +34,10 @@ def fact_words(fact: Fact | None, group: Group) -> str:
 
 def change_words(change: Change) -> tuple[str, str]:
     """Both sides of a change; that they differ is said where it does not show."""
-    before, after = (fact_words(one, change.group) for one in (change.before, change.after))
+    before, after = (
+        "none" if one is None and CONTENT in change.name else fact_words(one, change.group)
+        for one in (change.before, change.after)
+    )
     return before, f"{after}, another value" if before == after else after
 
 
