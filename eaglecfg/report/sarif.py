@@ -13,6 +13,7 @@ from eaglecfg.report.styled import visible
 from eaglecfg.rules.fingerprint import VERSION, fingerprints
 from eaglecfg.rules.model import Evidence, Severity
 from eaglecfg.rules.outcome import Report, Reported, Skipped, Stale, Suppressed
+from eaglecfg.rules.sharing import Sharing
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, Span, show_path
 
@@ -101,6 +102,7 @@ class _Writer:
         self.report = report
         self.roots = roots
         self.order = order
+        self._shared: dict[str, tuple[Sharing, list[Reported]]] = {}
 
     def results(self) -> Iterator[Data]:
         """Findings that count, old ones, suppressed ones, ones that are gone, then open checks."""
@@ -150,9 +152,20 @@ class _Writer:
         }
         if related:
             result["relatedLocations"] = related
-        if finding.fix is not None and (change := fixes(found, self.artifact(found.document.name))):
+        if finding.fix is not None and (change := self._fixes(found)):
             result["fixes"] = change
         return result
+
+    def _fixes(self, found: Reported) -> list[Data]:
+        name = found.document.name
+        if name not in self._shared:
+            wanted = [
+                each
+                for each in self.report.every
+                if each.document.name == name and each.finding.fix is not None
+            ]
+            self._shared[name] = Sharing(found.document), wanted
+        return fixes(found, self.artifact(name), *self._shared[name])
 
     def _head(self, rule: str) -> Data:
         return {"ruleId": rule, "ruleIndex": self.order[rule]} if rule in self.order else {"ruleId": rule}

@@ -13,8 +13,10 @@ from eaglecfg.record import replace
 from eaglecfg.report.roots import Roots
 from eaglecfg.report.roots import roots as find_roots
 from eaglecfg.report.sarif import error_sarif, to_sarif
+from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.model import Evidence, Finding, Severity
 from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.runner import validate
 from eaglecfg.source.read import parse_document
 from tests.report.conftest import CHAT, EVIL, crowded, document, empty, hostile, reported
 
@@ -207,3 +209,32 @@ def test_a_message_ends_before_its_links(real_reports: list[Report], roots: Root
             linked += bool(see)
             assert not see or said[-1] in ".!?"
     assert linked
+
+
+@pytest.mark.parametrize(
+    ("values", "offered"),
+    [
+        ("num_draft_tokens: &n 6}, env: {A: *n", None),
+        ("num_draft_tokens: &n 6}, env: {A: '6'", "3"),
+        ("num_draft_tokens: 6}, env: {A: 6", "3"),
+    ],
+)
+def test_a_fix_is_offered_only_where_nobody_else_reads_the_text(
+    roots: Roots, tmp_path: Path, values: str, offered: str | None
+) -> None:
+    materialize({"title": "pair"}, tmp_path)
+    text = (
+        "version: 1\nengine: {name: sglang, version: 0.5.23}\ndeployments:\n"
+        "  a: {target: {checkpoint: target}, draft: {checkpoint: draft}, "
+        f"speculative: {{num_steps: 2, eagle_topk: 1, {values}}}}}\n"
+    )
+    report = validate([parse_document(text, "eaglecfg.yaml", str(tmp_path))], select=["EC302"])
+    results = [each for each in sarif(report, roots)["results"] if each["ruleId"] == "EC302"]
+    texts = [
+        replacement["insertedContent"]["text"]
+        for each in results
+        for fix in each.get("fixes", [])
+        for change in fix["artifactChanges"]
+        for replacement in change["replacements"]
+    ]
+    assert texts == ([offered] if offered else [])
