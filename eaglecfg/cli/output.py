@@ -54,12 +54,20 @@ def json_errors(function: F) -> F:
             return function(form=form, **given)
         except EaglecfgError as error:
             if form == "json":
-                from eaglecfg.report.machine import error_json
-
-                click.echo(error_json(str(error), error.exit_code, version=__version__), nl=False)
+                _error_json(str(error), error.exit_code)
+            raise
+        except OSError as error:  # a file that was named; main() says the same on stderr
+            if form == "json" and error.filename is not None:
+                _error_json(f"{error.filename}: {error.strerror or error}", UsageError.exit_code)
             raise
 
     return cast(F, command)
+
+
+def _error_json(message: str, code: int) -> None:
+    from eaglecfg.report.machine import error_json
+
+    click.echo(error_json(message, code, version=__version__), nl=False)
 
 
 def write(lines: Sequence[Line], color: str) -> None:

@@ -182,6 +182,14 @@ def _span(low: float, high: float) -> str:
 
 def _notes(context: Context, path: DecodePath, width: int) -> Iterator[Line]:
     view = look(context)
+    passes = [step.phase for step in _shown(path) if step.phase.forwards > 1 and step.phase.calls is not None]
+    if passes:
+        first = passes[0]
+        text = (
+            f"all-reduces between two verifies; {first.forwards} x {first.calls} are {first.forwards} "
+            f"passes of the draft with {first.calls} each"
+        )
+        yield from wrapped(line("  ", Part("calls:", "dim")), text, width, "    ")
     unknown = dict.fromkeys(step.phase.why for step in path.steps if step.phase.calls is None)
     for why in unknown:
         yield from wrapped(line("  ", Part("calls:", "dim")), why, width, "    ")
