@@ -310,6 +310,13 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     from eaglecfg.tune.step_cost import rests_on_acceptance
     from eaglecfg.tune.tables import PATCH, replace_text
 
+    for arm in results.barred if apply_winner else ():
+        keys = ", ".join(rests_on_acceptance(arm))
+        click.echo(
+            f"not applied: {arm.label}: it changes {keys}, which only real acceptance can recommend, and "
+            f"acceptance was simulated",
+            err=True,
+        )
     if results.winner is None:
         (opened.folder / PATCH).unlink(missing_ok=True)
         if apply_winner and results.lost is not None:
@@ -320,16 +327,6 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
             )
         elif apply_winner:
             click.echo("nothing to apply: no setting was shown to be faster")
-        return
-    shape = rests_on_acceptance(results.winner) if results.step_cost is not None else ()
-    if shape:
-        (opened.folder / PATCH).unlink(missing_ok=True)
-        refused = "--apply is refused" if apply_winner else "no patch is offered"
-        click.echo(
-            f"{refused}: {results.winner.label} changes {', '.join(shape)}, which only real acceptance can "
-            f"recommend, and acceptance was simulated",
-            err=apply_winner,
-        )
         return
     try:
         real = results.step_cost is None

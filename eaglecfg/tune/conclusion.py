@@ -53,10 +53,13 @@ def conclude(
     lost: Launch | None = None,
     *,
     refused: bool = False,
+    barred: Sequence[str] = (),
+    real: bool = True,
 ) -> tuple[str, ...]:
     """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off;
     ``lost`` is the failure for which the baseline could not be measured; ``refused``: that baseline is
-    speculation off, as the validator refuses the deployment as it stands."""
+    speculation off, as the validator refuses the deployment as it stands. ``barred`` are keys of settings
+    that are faster and cannot win; ``real``: acceptance is."""
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
@@ -72,6 +75,8 @@ def conclude(
         )
     elif analysis is None:
         out.append(f"Too few complete rounds to compare settings with {named}: at least two are needed.")
+    elif winner is None and barred:
+        out.append(_barred_words([by_key[key].label for key in barred], named))
     elif winner is None:
         out.append(_no_winner(analysis, by_key, named))
     else:
@@ -91,10 +96,18 @@ def conclude(
     if analysis is not None and len(analysis.ties) > 1:
         tied = ", ".join(by_key[key].label for key in analysis.ties)
         out.append(f"Within 2 % of the best, as far as these launches can tell: {tied}.")
-    out += _off_words(by_key.get(as_is or ""))
+    if real:
+        out += _off_words(by_key.get(as_is or ""))
     if not finished:
         out.append("The study is not finished: the same command goes on where it stopped.")
     return tuple(out)
+
+
+def _barred_words(labels: Sequence[str], named: str) -> str:
+    return (
+        f"No setting of the same shape is shown to beat {named}. Faster here, with another shape: "
+        f"{', '.join(labels)}; what that is worth only real acceptance can tell."
+    )
 
 
 def _against(analysis: Analysis, winner: Arm) -> float:

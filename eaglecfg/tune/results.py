@@ -16,7 +16,7 @@ from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.proof_words import proof_words
 from eaglecfg.tune.ranking import arm_of, complete_rounds, finalists, spread_of, usable
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
-from eaglecfg.tune.step_cost import title
+from eaglecfg.tune.step_cost import rests_on_acceptance, title
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ class Results:
     (``account.HEADER``). ``moves`` are the factors by which the machine's speed moved during the search.
     ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it. ``step_cost`` is
-    the accept length that was simulated, None where acceptance is real.
+    the accept length that was simulated, None where acceptance is real; ``barred`` are
+    settings that are faster then, and cannot win, as only real acceptance could recommend them.
     """
 
     rows: tuple[Row, ...]
@@ -93,6 +94,7 @@ class Results:
     account: Account | None = None
     each: tuple[tuple[str, ...], ...] = ()
     step_cost: float | None = None
+    barred: tuple[Arm, ...] = ()
     moves: tuple[float, ...] = ()
 
 
@@ -121,7 +123,15 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         verdict=(
             *([title(design.step_cost)] if design.step_cost is not None else []),
             *conclude(
-                as_is, rows, analysis, winner, finished, lost, refused="as it stands" in design.rejected
+                as_is,
+                rows,
+                analysis,
+                winner,
+                finished,
+                lost,
+                refused="as it stands" in design.rejected,
+                barred=tuple(_barred(design, history, analysis)),
+                real=design.step_cost is None,
             ),
             *proof_words(history.proofs, winner.key if winner is not None else None),
         ),
@@ -140,6 +150,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         moves=tuple(_steps(history.moves)),
         proofs=tuple(history.proofs.values()),
         step_cost=design.step_cost,
+        barred=tuple(_barred(design, history, analysis).values()),
     )
 
 
@@ -168,12 +179,26 @@ def _winner(
     away."""
     if analysis is None:
         return None
-    better = [item.arm for item in analysis.comparisons if item.better and usable(history, item.arm)]
+    barred = _barred(design, history, analysis)
+    better = [
+        item.arm
+        for item in analysis.comparisons
+        if item.better and item.arm not in barred and usable(history, item.arm)
+    ]
     top = max((mean(rounds[arm]) for arm in better), default=0.0)
     near = [arm for arm in better if mean(rounds[arm]) >= top - math.log1p(MARGIN)]
     pool = [arm for arm in near if arm in analysis.ties] or near
     arms = [arm for key in pool if (arm := arm_of(design, history, key)) is not None]
     return min(arms, key=lambda arm: (simplicity(arm), -mean(rounds[arm.key])), default=None)
+
+
+def _barred(design: Design, history: History, analysis: Analysis | None) -> dict[str, Arm]:
+    """Settings that are faster here but cannot win: where only step cost was measured, those of another shape
+    of speculation."""
+    if design.step_cost is None or analysis is None:
+        return {}
+    arms = [arm_of(design, history, item.arm) for item in analysis.comparisons if item.better]
+    return {arm.key: arm for arm in arms if arm is not None and rests_on_acceptance(arm)}
 
 
 def simplicity(arm: Arm) -> tuple[int, int]:

@@ -136,7 +136,9 @@ def markdown(title: str, results: Results) -> str:
     lines += ["", *(f"- {text}" for text in (*cycle_lines(results.cycles), *remarks(results)))]
     lines += ["", *footnotes(results), ""]
     if results.each:
-        lines += ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+        accept = "accept" if results.step_cost is None else "accept (simulated)"
+        each = [accept if name == "accept" else name for name in HEADER]
+        lines += ["| " + " | ".join(each) + " |", "|" + "---|" * len(HEADER)]
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in results.each]
         lines.append("")
     return "\n".join(lines)
