@@ -412,6 +412,8 @@ def main(arguments: list[str] | None = None) -> int:
             sys.stderr.write(f"{page}: {error}\n")
             bad = 1
             continue
+        if not options.check and not options.write:
+            sys.stdout.write(f"\n{page}: every command ended as the page says\n")
         if options.write and (changes(text, now) or (now != text and not options.quick)):
             page.write_text(now, encoding="utf-8")
             sys.stderr.write(f"{page}: written\n")
