@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Collection, Sequence
@@ -11,6 +12,21 @@ from pathlib import Path
 
 from eaglecfg.errors import UsageError
 from eaglecfg.source.document import Document
+
+LONGEST_HEAD = 4096
+_REPORT = re.compile(
+    r"""
+    eaglecfg[ ]\d | eaglecfg:[ ]  # text; an error, the summary for GitHub
+    | <!--[ ]eaglecfg[ ]report
+    | ::(error|warning|notice)[ ]
+    | (error|warning|info)\[EC\d | (OK|FAIL|UNREADABLE|INCOMPLETE|INTERNAL[ ]ERROR)[ ]  # quiet text
+    | [^\n]+:\d+:\d+:[ ](error|warning|info)\[EC\d | [^\n]+:[ ][^\n]*[ ]→[ ]  # concise
+    | \{.{0,2000}"name":[ ]"eaglecfg"  # JSON and SARIF
+    | \[\s*\Z | \[\s*\]\Z | \[.{0,2000}"check_name":[ ]"  # GitLab
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""How reports of any format begin; a report may be written over by one of another format."""
 
 
 def ready_to_write(targets: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
@@ -21,6 +37,7 @@ def ready_to_write(targets: Sequence[tuple[str, str]]) -> tuple[tuple[str, str],
     seen: set[str] = set()
     for _, name in targets:
         check_writable(name)
+        _refuse_other(name)
         real = os.path.realpath(name)
         if real in seen:
             raise UsageError(f"{name} is the output of two formats; give each a file of its own")
@@ -55,6 +72,23 @@ def _refuse_read_only(path: Path) -> None:
     if stat.S_ISREG(found.st_mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
         raise UsageError(
             f"{path}: the file is read-only (mode {mode:04o}); name another file, or allow it with chmod u+w"
+        )
+
+
+def _refuse_other(name: str) -> None:
+    """Raise UsageError where ``name`` is a file that holds something, and no report of ours."""
+    path = Path(name)
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            head = file.read(LONGEST_HEAD).decode("utf-8", "replace").strip()
+    except OSError:
+        return  # what cannot be read is said where it is written
+    if head and not _REPORT.match(head):
+        raise UsageError(
+            f"{name} holds something else than a report of eaglecfg, and is not written over; "
+            f"name another file, or remove it"
         )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.cli.report_output import FORMATS
 from tests.cli.conftest import RunLine
 
 MACHINES = ("json", "sarif", "gitlab")
@@ -56,15 +57,23 @@ def test_one_of_them_to_stdout(run_line: RunLine, shifted: Path, form: str) -> N
         (["-o", "json=missing/a.json"], "there is no folder missing"),
         (["-o", "json=target"], "this is a folder"),
         (["-o", "json=a\0b"], "zero byte"),
-        (["-o", "json=eaglecfg.yaml"], "one of the files that are read"),
-        (["-o", "json=../{here}/eaglecfg.yaml"], "one of the files that are read"),
-        (["-o", "json=link.yaml"], "one of the files that are read"),
-        (["-o", "json=draft/config.json"], "one of the files that are read"),
+        (["-o", "json=eaglecfg.yaml"], "something else than a report of eaglecfg, and is not written over"),
+        (
+            ["-o", "json=../{here}/eaglecfg.yaml"],
+            "something else than a report of eaglecfg, and is not written over",
+        ),
+        (["-o", "json=link.yaml"], "something else than a report of eaglecfg, and is not written over"),
+        (
+            ["-o", "json=draft/config.json"],
+            "something else than a report of eaglecfg, and is not written over",
+        ),
+        (["-o", "json=blank.yaml", "blank.yaml"], "one of the files that are read"),
         (["-o", "sarif=a.sarif", "--engine-version", "0.5.21"], "sarif has no form for"),
     ],
 )
 def test_what_cannot_be_written(run_line: RunLine, good: Path, options: list[str], said: str) -> None:
     (good / "link.yaml").symlink_to("eaglecfg.yaml")
+    (good / "blank.yaml").write_text("\n")
     before = {path: path.read_bytes() for path in good.rglob("*") if path.is_file()}
     options = [each.replace("{here}", good.name) for each in options]
     code, _, err = run_line("validate", *options)
@@ -83,7 +92,7 @@ def test_a_study_keeps_its_config_and_its_prompts(run_line: RunLine, good: Path)
     for name in ("eaglecfg.yaml", "prompts.jsonl", "study.yaml"):
         code, _, err = run_line("validate", "study.yaml", "-o", f"json={name}")
         assert code == 2
-        assert "one of the files that are read" in err
+        assert "is not written over" in err
 
 
 @pytest.mark.skipif(sys.platform != "linux" or os.geteuid() == 0, reason="root may write anywhere")
@@ -95,7 +104,7 @@ def test_a_folder_without_permission(run_line: RunLine, good: Path) -> None:
 
 
 def test_a_file_that_is_there_keeps_its_mode_and_links_stay(run_line: RunLine, good: Path) -> None:
-    (good / "real.json").write_text("old")
+    (good / "real.json").write_text('{"tool": {"name": "eaglecfg"}}')
     (good / "real.json").chmod(0o640)
     (good / "link.json").symlink_to("real.json")
     assert run_line("validate", "-q", "-o", "json=link.json")[0] == 0
@@ -103,6 +112,51 @@ def test_a_file_that_is_there_keeps_its_mode_and_links_stay(run_line: RunLine, g
     assert json.loads((good / "real.json").read_text(encoding="utf-8"))["version"] == 1
     assert stat.S_IMODE((good / "real.json").stat().st_mode) == 0o640
     assert not [name for name in listing(good) if name.startswith(".")], "nothing is left over"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "notes",
+        "# eaglecfg\n",
+        "{}",
+        '{"a": 1}',
+        "[1]",
+        '[{"a": "eaglecfg"}]',
+        "version: 1\nengine: {name: eaglecfg}\n",
+        "\0",
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "markdown"])
+def test_a_file_that_is_no_report_is_left_as_it_is(
+    run_line: RunLine, good: Path, form: str, text: str
+) -> None:
+    (good / "mine").write_text(text, encoding="utf-8")
+    for more in ([], ["nowhere.yaml"], ["--engine-version", "0.5.21"]):
+        code, _, err = run_line("validate", *more, "-o", f"{form}=mine")
+        assert code == 2
+        assert "mine holds something else than a report of eaglecfg, and is not written over" in err
+        assert (good / "mine").read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("more", [[], ["-q"], ["-v"], ["--engine-version", "0.5.14"], ["nowhere.yaml"]])
+@pytest.mark.parametrize("state", ["good", "shifted", "broken", "empty"])
+def test_a_report_of_any_form_is_written_over_by_any_other(
+    run_line: RunLine, good: Path, state: str, more: list[str]
+) -> None:
+    config = good / "eaglecfg.yaml"
+    text = {"good": config.read_text(encoding="utf-8"), "broken": "a: [", "empty": ""}.get(state, "")
+    if state == "shifted":
+        text = config.read_text(encoding="utf-8").replace(
+            "\n    draft:", "\n    capture: {trained_boundaries: [1]}\n    draft:"
+        )
+    config.write_text(text, encoding="utf-8")
+    forms = ["text", "concise", "json"] if "--engine-version" in more else list(FORMATS)
+    for form in forms:
+        for other in (form, form, "json", form):
+            _, _, err = run_line("validate", *more, "-o", f"{other}=r")
+            assert "is not written over" not in err, (form, other, (good / "r").read_text(encoding="utf-8"))
+        (good / "r").unlink(missing_ok=True)
 
 
 def test_what_is_no_plain_file_is_written_in_place(run_line: RunLine, good: Path) -> None:
