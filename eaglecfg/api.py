@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ from eaglecfg import __version__
 from eaglecfg.engines.datapath import Hop
 from eaglecfg.engines.resolve import Resolution, Setting
 from eaglecfg.errors import ConfigUnreadable, EaglecfgError, UsageError
-from eaglecfg.record import record
+from eaglecfg.record import record, replace
 from eaglecfg.rules import outcome
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Severity
@@ -45,6 +45,27 @@ __all__ = [
 
 Level = Literal["error", "warning", "info"]
 PathType = str | PathLike[str]
+
+
+class _Deployments(Mapping[str, Deployment]):
+    """Deployments by name; nothing can be put in. (A mapping proxy could not be pickled.)"""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: dict[str, Deployment]) -> None:
+        self._held = held
+
+    def __getitem__(self, name: str) -> Deployment:
+        return self._held[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __repr__(self) -> str:
+        return repr(self._held)
 
 
 @record
@@ -169,7 +190,7 @@ def load(path: PathType, *, environment: Mapping[str, str] | None = None, online
     return Config(
         str(path),
         None if engine is None else f"{engine.name} {engine.version}",
-        {each.name: each.model for each in loaded.deployments},
+        _Deployments({each.name: each.model for each in loaded.deployments}),
         loaded,
         _checkpoints(environment, online=online),
     )
@@ -235,7 +256,8 @@ def trace(config: Config | PathType, deployment: str | None = None) -> Trace:
 def resolve(config: Config | PathType, deployment: str | None = None) -> Resolution:
     """What the engine really runs for a deployment, setting by setting.
 
-    ``resolve(...).settings`` holds all that are given or worked out, ``.get(name)`` any flag. Raises
+    ``resolve(...).settings`` holds all that are given or worked out, ``.get(name)`` any flag, spelled as a
+    keyword or as an option; of one that this version does not have the origin is ``unknown``. Raises
     ConfigUnreadable and UsageError, the latter also where the config names no engine that is known.
     """
     loaded = config if isinstance(config, Config) else load(config)
@@ -244,7 +266,17 @@ def resolve(config: Config | PathType, deployment: str | None = None) -> Resolut
         raise UsageError(
             f"{loaded.path} names no engine whose facts are known, got {loaded.engine or 'none'}"
         )
-    return resolution
+    return _Answers(resolution.settings, resolution.facts)
+
+
+class _Answers(Resolution):
+    """A resolution that is asked for names as people write them."""
+
+    def get(self, name: str) -> Setting:
+        """The setting of a flag: ``page_size``, ``page-size`` or ``--page-size``."""
+        found = super().get(str(name).strip().lstrip("-").replace("-", "_"))
+        known = found.name in self.settings or found.name in self.facts.flags or "." in found.name
+        return found if known else replace(found, origin="unknown")
 
 
 def _documents(

@@ -6,6 +6,7 @@ import ast
 import doctest
 import json
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -137,3 +138,26 @@ def test_python_m_eaglecfg_is_the_command(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout == f"eaglecfg {eaglecfg.__version__}\n"
+
+
+def test_settings_are_asked_for_as_people_write_them(tmp_path: Path) -> None:
+    resolution = eaglecfg.resolve(materialize({"deployment": {"server": {"page_size": 2}}}, tmp_path))
+    assert isinstance(resolution, eaglecfg.Resolution)
+    assert {resolution.runs(name) for name in ("page_size", "page-size", "--page-size")} == {2}
+    assert resolution.get("nope").origin == "unknown"
+    assert "has no such setting" in resolution.get("--no-pe").why
+    assert resolution.get("port").origin == "default"
+    assert resolution.get("draft.dtype").origin == "asked"
+    assert repr(resolution).startswith(("Resolution(", "_Answers("))
+    assert "page_size" in repr(resolution)
+
+
+def test_what_is_loaded_cannot_be_changed(tmp_path: Path) -> None:
+    config = eaglecfg.load(materialize({}, tmp_path))
+    with pytest.raises(TypeError):
+        config.deployments["more"] = config.deployments["chat"]  # type: ignore[index]
+    assert pickle.loads(pickle.dumps(config)).deployments == config.deployments
+    with pytest.raises(ValueError, match="frozen"):
+        config.deployments["chat"].parallel.tp_size = 4
+    with pytest.raises(AttributeError):
+        config.engine = "sglang 0.5.9"  # type: ignore[misc]
