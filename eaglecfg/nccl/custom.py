@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from eaglecfg.nccl.engine_writes import Launch, engine_table
+from eaglecfg.nccl.engine_writes import Launch, engine_switch, engine_table
 from eaglecfg.nccl.gpus import Gpu
 from eaglecfg.nccl.version import at_least
 
@@ -58,10 +58,10 @@ def custom_fact(launch: Launch) -> Mapping[str, Any]:
     """The row about the implementation that the engine tries first: ``sizes``, ``most_bytes``."""
     first, second = engine_table()["custom_all_reduce"]
     later = at_least(launch.version, second["since"])
-    asked = launch.env.get(second["switch"], launch.env.get(first["second"], "")).lower()
-    newer = (asked in ("1", "true") and _shots(launch.version, second) is not None) or (
-        later and asked not in ("0", "false")
-    )
+    env = launch.env
+    name = second["switch"] if second["switch"] in env else first["second"]
+    asked = engine_switch(env.get(name, ""))
+    newer = (asked is True and _shots(launch.version, second) is not None) or (later and asked is not False)
     row: Mapping[str, Any] = second if newer else first
     return row
 
@@ -76,7 +76,7 @@ def across_nodes(launch: Launch) -> Mapping[str, Any] | None:
             row.get("until", launch.version), launch.version
         ):
             variable = row.get("variable")
-            on = variable is None or launch.env.get(variable, "").lower() in ("1", "true")
+            on = variable is None or engine_switch(launch.env.get(variable, "")) is True
             found: Mapping[str, Any] = row
             return found if on else None
     return None

@@ -14,12 +14,14 @@ from eaglecfg.schema_files import read_schema
 @dataclass(frozen=True, slots=True)
 class Gpu:
     """``capability`` is the compute capability (9.0). ``consumer``: no peer access over PCIe in the stock
-    driver; ``fabric``: NVLink reaches other nodes; ``c2c``: CPU and GPU share a link of their own."""
+    driver; ``fabric``: NVLink reaches other nodes; ``c2c``: CPU and GPU share a link of their own.
+    ``nvlink``: ``none``, ``pair`` where a bridge joins two at most, ``any`` where more may be joined."""
 
     capability: float
     consumer: bool = False
     fabric: bool = False
     c2c: bool = False
+    nvlink: str = "any"
 
     @property
     def major(self) -> int:
@@ -44,4 +46,10 @@ def gpu_of(name: str | None) -> Gpu | None:
     if found is None:
         return None
     row = table[found]
-    return Gpu(row["cc"], row.get("consumer", False), row.get("fabric", False), row.get("c2c", False))
+    return Gpu(
+        row["cc"],
+        row.get("consumer", False),
+        row.get("fabric", False),
+        row.get("c2c", False),
+        row.get("nvlink", "any"),
+    )

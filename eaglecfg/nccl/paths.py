@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from eaglecfg.nccl.custom import across_nodes, custom_row, custom_shot, custom_shuts
-from eaglecfg.nccl.engine_writes import Launch, engine_table
+from eaglecfg.nccl.engine_writes import Launch, engine_switch, engine_table
 from eaglecfg.nccl.gpus import Gpu
 from eaglecfg.nccl.version import at_least
 
@@ -221,7 +221,7 @@ def _other(launch: Launch) -> bool:
 
 
 def _on(launch: Launch, name: str) -> bool:
-    return launch.env.get(name, "").strip().lower() in ("1", "true", "yes", "y", "on")
+    return engine_switch(launch.env.get(name, "")) is True
 
 
 def _place(row: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,6 +34,15 @@ class Variable:
     handed: bool = False
 
 
+_REFERENCE = re.compile(r"\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)")
+
+
+def _open(name: str, text: str) -> bool:
+    """Whether ``text`` stands for a value that is not here. One that names another variable is a fault of its
+    own, and its letters are not worth judging."""
+    return text == handed_on(name) or _REFERENCE.fullmatch(text) is not None
+
+
 def variables(deployment: Deployment) -> Mapping[str, Variable]:
     """Every NCCL variable that the deployment sets, and those of torch, CUDA and the engine that bear on
     collectives.
@@ -43,8 +53,8 @@ def variables(deployment: Deployment) -> Mapping[str, Variable]:
     own = engine_variables("sglang")
     for name, text in deployment.env.items():
         if name in _NAMED or name.startswith(_NEIGHBOURS) or name in own:
-            out[name] = Variable(name, text, ("env", name), text == handed_on(name))
+            out[name] = Variable(name, text, ("env", name), _open(name, text))
     for key, text in deployment.nccl.items():
         name = environment_name(key)
-        out[name] = Variable(name, text, ("nccl", key), text == handed_on(name))
+        out[name] = Variable(name, text, ("nccl", key), _open(name, text))
     return out

@@ -27,3 +27,20 @@ def at_least(version: str, least: str) -> bool:
 def before(version: str, limit: str) -> bool:
     """Whether ``version`` is earlier than ``limit``."""
     return not at_least(version, limit)
+
+
+def declared_version(text: str) -> str | None:
+    """The version that ``text`` declares (``v2.28.9-1+cuda13.0`` -> ``2.28.9``), None where it is none."""
+    found = re.fullmatch(r"v?(2\.\d{1,2}(\.\d{1,2})?)([-+].*)?", text.strip())
+    return found[1] if found else None
+
+
+def coded_version(text: str) -> str | None:
+    """The version behind NCCL_VERSION_CODE: ``22809`` -> ``2.28.9``, None where it is none."""
+    plain = text.strip()
+    if not re.fullmatch(r"2[0-9]{3,4}", plain):
+        return None
+    code = int(plain)
+    # Four digits until 2.8, five from 2.9 on.
+    major, rest = divmod(code, 10000 if code >= 20000 else 1000)
+    return f"{major}.{rest // 100}.{rest % 100}"

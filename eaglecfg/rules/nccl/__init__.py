@@ -42,6 +42,14 @@ from eaglecfg.rules.nccl import (
     ec636_engine_variable_other_version,
     ec638_nccl_search_pointless,
     ec639_debug_in_study,
+    ec640_variable_reference,
+    ec641_visible_devices_count,
+    ec642_nccl_version_unusable,
+    ec643_environment_name,
+    ec644_engine_variable_unknown,
+    ec645_variable_unreadable,
+    ec646_topology_contradicted,
+    ec647_unchecked_entry,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -83,4 +91,12 @@ RULES: tuple[Rule, ...] = (
     ec636_engine_variable_other_version.RULE,
     ec638_nccl_search_pointless.RULE,
     ec639_debug_in_study.RULE,
+    ec640_variable_reference.RULE,
+    ec641_visible_devices_count.RULE,
+    ec642_nccl_version_unusable.RULE,
+    ec643_environment_name.RULE,
+    ec644_engine_variable_unknown.RULE,
+    ec645_variable_unreadable.RULE,
+    ec646_topology_contradicted.RULE,
+    ec647_unchecked_entry.RULE,
 )

@@ -85,6 +85,7 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     follows=(
+        "EC646",
         "EC610",
         "EC611",
     ),

@@ -64,6 +64,7 @@ RULE = Rule(
     today=Today.SLOWER,
     check=check,
     follows=(
+        "EC646",
         "EC610",
         "EC611",
         "EC613",

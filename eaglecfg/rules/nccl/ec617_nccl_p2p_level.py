@@ -76,6 +76,7 @@ RULE = Rule(
     today=Today.IGNORED,
     check=check,
     follows=(
+        "EC646",
         "EC608",
         "EC618",
     ),

@@ -60,7 +60,10 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.SLOWER,
     check=check,
-    follows=("EC618",),
+    follows=(
+        "EC646",
+        "EC618",
+    ),
     research=(
         "nccl/X008",
         "nccl/X009",

@@ -49,6 +49,10 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.SLOWER,
     check=check,
+    follows=(
+        "EC641",
+        "EC646",
+    ),
     needs=(Need.ENGINE,),
     research=("nccl/S006",),
 )

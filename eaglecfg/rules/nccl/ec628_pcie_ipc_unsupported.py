@@ -20,7 +20,7 @@ NAME, SIZES = "SGLANG_ENABLE_PCIE_IPC_ALLREDUCE", (2, 4, 8)
 def check(ctx: Context) -> Iterator[Item]:
     """FlashInfer's PCIe kernels are opted into by a variable, which some set-ups ignore."""
     view = settings(ctx)
-    if view is None or view.launch is None or view.text(NAME).lower() not in ("1", "true"):
+    if view is None or view.launch is None or not _on(view):
         yield NotApplicable()
         return
     lacks = _lacks(view, view.launch)
@@ -32,6 +32,12 @@ def check(ctx: Context) -> Iterator[Item]:
             fix=without_variable(view, NAME, safe=True),
             help=f"leave {NAME} out",
         )
+
+
+def _on(view: Settings) -> bool:
+    from eaglecfg.nccl.engine_writes import engine_switch
+
+    return engine_switch(view.text(NAME)) is True
 
 
 def _lacks(view: Settings, launch: Launch) -> str:

@@ -111,6 +111,7 @@ RULE = Rule(
     today=Today.NOTHING,
     check=check,
     follows=(
+        "EC646",
         "EC604",
         "EC606",
         "EC607",

@@ -15,7 +15,7 @@ from eaglecfg.nccl.gpus import Gpu, gpu_of
 from eaglecfg.nccl.lists import Allowed
 from eaglecfg.nccl.parse import Parsed, parse
 from eaglecfg.nccl.variables import Variable, variables
-from eaglecfg.nccl.version import at_least, release
+from eaglecfg.nccl.version import at_least, declared_version, release
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding
 from eaglecfg.source.span import KeyPath
@@ -198,7 +198,7 @@ def look(ctx: Context) -> Settings:
 def _version(ctx: Context) -> tuple[str, str]:
     """NCCL's version and where it is from, in words."""
     hardware = ctx.model.hardware
-    declared = (hardware.nccl_version or "") if hardware is not None else ""
+    declared = (declared_version(hardware.nccl_version or "") or "") if hardware is not None else ""
     pin = str(ctx.engine.values.get("pins", {}).get("torch", "")) if ctx.engine is not None else ""
     torch = hardware.torch if hardware is not None else None
     brought = [
@@ -210,9 +210,11 @@ def _version(ctx: Context) -> tuple[str, str]:
         return declared, "hardware.nccl_version"
     # A version without its last number does not say whether a variable is there yet.
     for nccl, source in brought:
-        if not release(declared) or nccl.startswith(f"{declared}."):
+        if not declared:
             return nccl, source
-    if release(declared):
+        if nccl.startswith(f"{declared}."):
+            return nccl, f"hardware.nccl_version is {declared}, and {source}"
+    if declared:
         return declared, "hardware.nccl_version"
     return NEWEST, "assumed; declare hardware.nccl_version"
 
