@@ -133,14 +133,27 @@ def test_a_repositorys_own_programs_are_not_run(repository: Path, capsys: pytest
     assert not (repository / "made").exists()
 
 
-def test_a_link_and_an_unborn_repository_are_told(
-    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_config_that_is_a_link_is_what_it_stands_for(
+    repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (repository / "linked.yaml").symlink_to("deploy/eaglecfg.yaml")
+    (repository / "deploy" / "prod.yaml").symlink_to("../deploy/eaglecfg.yaml")
     git("add", "-A")
     git("commit", "-q", "-m", "a link")
-    assert run(["diff", "HEAD:linked.yaml", "deploy/eaglecfg.yaml"]) == 2
-    assert "is a symbolic link" in capsys.readouterr().err
+    assert run(["diff", "main:deploy/eaglecfg.yaml", "HEAD:deploy/prod.yaml"]) == 1
+    assert "EC201" in capsys.readouterr().out
+    assert run(["diff", "HEAD:deploy/prod.yaml", "--exit-code"]) == 0
+
+
+def test_links_that_lead_nowhere_and_an_unborn_repository_are_told(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, leads in enumerate(("nowhere.yaml", "linked1.yaml", "/etc/hosts", "../x", "deploy")):
+        (repository / f"linked{number}.yaml").symlink_to(leads)
+    git("add", "-A")
+    git("commit", "-q", "-m", "links")
+    for number in range(5):
+        assert run(["diff", f"HEAD:linked{number}.yaml", "deploy/eaglecfg.yaml"]) == 2
+        assert "is a symbolic link that leads to no file of it" in capsys.readouterr().err
     (tmp_path / "new").mkdir()
     monkeypatch.chdir(tmp_path / "new")
     git("init", "-q")

@@ -24,6 +24,9 @@ LEFT_OUT = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 MOST_FILES = 300
 """Config and study files of one side."""
 
+MOST_LINKS = 10
+LONGEST_LINK = 4_096
+
 MOST_ENTRIES = 200_000
 """Files of a folder that are looked at by name. More is a folder that was named by mistake."""
 
@@ -129,13 +132,24 @@ def _named_of_revision(
 def _document(revision: Revision, blob: Blob, here: Path) -> Document:
     """A file of a revision; what it names counts from where it stands in the working tree."""
     full = revision.root / blob.path
-    shown = os.path.relpath(full, here)
-    if blob.kind != "file":
-        what = "a symbolic link" if blob.kind == "link" else "another repository"
-        raise ConfigUnreadable(
-            f"{revision.spelled}:{blob.path} is {what}, a file is expected; name the file that it stands for"
-        )
-    return read_bytes(revision.read(blob, MAX_BYTES + 1), shown, str(full.parent))
+    shown, stands = os.path.relpath(full, here), _followed(revision, blob)
+    if stands is None:
+        what = "a symbolic link that leads to no file of it" if blob.kind == "link" else "another repository"
+        raise ConfigUnreadable(f"{revision.spelled}:{blob.path} is {what}, a file is expected")
+    return read_bytes(revision.read(stands, MAX_BYTES + 1), shown, str(full.parent))
+
+
+def _followed(revision: Revision, blob: Blob | None) -> Blob | None:
+    """The file of the same revision that a symbolic link stands for; a file for itself."""
+    for _ in range(MOST_LINKS):
+        if blob is None or blob.kind != "link":
+            return blob if blob is not None and blob.kind == "file" else None
+        leads = os.fsdecode(revision.read(blob, LONGEST_LINK))
+        path = os.path.normpath(os.path.join(os.path.dirname(blob.path), leads))  # noqa: PTH118, PTH120
+        if path.startswith(("..", "/")):
+            return None
+        blob = next((each for each in revision.list(path) if each.path == path), None)
+    return None
 
 
 def _walk(folder: Path, spelled: str) -> Iterator[str]:
