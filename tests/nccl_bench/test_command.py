@@ -218,7 +218,7 @@ def test_gpus_are_counted_as_a_process_would_see_them(tmp_path: Path) -> None:
 def test_two_ranks_sum_rightly_on_the_cpu_and_one_that_hangs_is_left_out(tmp_path: Path) -> None:
     """The real worker with gloo: two settings, one of which hangs in its check."""
     raw = tmp_path / "raw.jsonl"
-    command = [sys.executable, "-m", "eaglecfg", *GLOO, "--processes", "1", "--time-limit", "2"]
+    command = [sys.executable, "-m", "eaglecfg", *GLOO, "--processes", "1", "--time-limit", "1"]
     command += [
         "--setting",
         "EAGLECFG_BENCH_FAULT=hang:1:connected",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def planned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[...,
         study.write_text(STUDY.replace("SPACE", "\n".join(f"  {line}" for line in lines)), encoding="utf-8")
         code = run(["bench-allreduce", "--settings", str(study), "--dry-run", *more])
         captured = capsys.readouterr()
-        return code, captured.out + captured.err
+        return code, re.sub(r"\n {10}", " ", captured.out) + captured.err
 
     return plan
 
