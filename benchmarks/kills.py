@@ -132,7 +132,6 @@ class Study:
 def kill_study(study: Study, kills: int, rng: random.Random, tally: Tally, whole: Study) -> None:
     """Kill ``study`` up to ``kills`` times on its way to its end, and compare it with ``whole``."""
     kept: list[tuple[str, int, str]] = []
-    last = ""
     for _ in range(kills):
         process = study.start()
         before = len(study.events)
@@ -142,9 +141,9 @@ def kill_study(study: Study, kills: int, rng: random.Random, tally: Tally, whole
             break  # it was at its end already
         tally.resumes.append(resumed)
         time.sleep(rng.uniform(0.0, 0.7))
-        # A server that dies twice in a row is a fault of its setting, and counts as one.
-        victim = rng.choice([name for name in VICTIMS if name != last or name != "server"])
-        last = victim
+        # A setting whose server dies twice, before it has run once, is at fault itself, and counts as such.
+        doubted = _server_died(study)
+        victim = rng.choice([name for name in VICTIMS if name != "server" or not doubted])
         _kill(study, process, victim)
         tally.kills += 1
         if victim in ("server", "supervisor"):
@@ -159,6 +158,12 @@ def kill_study(study: Study, kills: int, rng: random.Random, tally: Tally, whole
     tally.studies += 1
     tally.left += len(study.left())
     tally.different += study.finished() != whole.finished()
+
+
+def _server_died(study: Study) -> bool:
+    """Whether the launch that ended last did so because its server was killed."""
+    ended = [event.data for event in study.events if event.kind == "ended"]
+    return bool(ended) and ended[-1]["failure"] == "crash"
 
 
 def _wait_for_launch(study: Study, before: int, process: subprocess.Popen[bytes]) -> float | None:

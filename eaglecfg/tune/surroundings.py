@@ -39,7 +39,7 @@ ACTING = (
 WHICH_GPUS = frozenset({"CUDA_VISIBLE_DEVICES"})
 """Acts by the GPUs that it leaves, which are compared themselves."""
 
-TOLD = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "NVIDIA_", "PYTHON", "EAGLECFG_", "VLLM_", "SLURM_")
+TOLD = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "NVIDIA_", "PYTHON", "EAGLECFG_", "VLLM_")
 """Beginnings of names of variables that may explain something, and are kept for that."""
 
 TOLD_NAMES = frozenset(
