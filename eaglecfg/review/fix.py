@@ -67,11 +67,21 @@ def fix(
         if (reason := _worse(report, result)) is not None:
             left += [Left(found, reason) for found in made]
             break
-        every += made
+        every += _once(made)
         now, report = after, result
         seen.add(_texts(now))
     guesses = len(_fixable(report, select, True)) - len(_fixable(report, select, unsafe))
     return Fixed(tuple(now), tuple(every), tuple(left), report, guesses)
+
+
+def _once(made: Sequence[Reported]) -> list[Reported]:
+    """``made`` without repeats: one text that several deployments read is changed once."""
+    kept = {
+        (each.document.name, each.rule.id, each.span, each.finding.fix.title): each
+        for each in reversed(made)
+        if each.finding.fix is not None
+    }
+    return list(kept.values())[::-1]
 
 
 def _fixable(report: Report, select: Collection[str], unsafe: bool) -> list[Reported]:

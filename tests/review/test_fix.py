@@ -73,10 +73,10 @@ def chat(body: str) -> str:
         ("    parallel: {tp_size: 1.0}\n", "    parallel: {tp_size: 1}\n"),
         ("    parallel: {tp_size: 1, enable_dp_attention: no}\n",
          "    parallel: {tp_size: 1, enable_dp_attention: false}\n"),
-        ("    server:\n      # a map\n      speculative_token_map: x  # not read\n      tp: 1\n",
-         "    server:\n      # a map\n      tp: 1\n"),
-        ("    server: {speculative_token_map: x, tp: 1}\n", "    server: {tp: 1}\n"),
-        ("    server: {tp: 1, speculative_token_map: x}\n", "    server: {tp: 1}\n"),
+        ("    server:\n      # a map\n      speculative_token_map: x  # not read\n      port: 30001\n",
+         "    server:\n      # a map\n      port: 30001\n"),
+        ("    server: {speculative_token_map: x, port: 30001}\n", "    server: {port: 30001}\n"),
+        ("    server: {port: 30001, speculative_token_map: x}\n", "    server: {port: 30001}\n"),
         ("    server: {speculative_token_map: x}\n    env: {A: b}\n", "    env: {A: b}\n"),
         ("    server:\n      speculative_token_map: x\n", ""),
         ("    parallel: {tp_size: 1, tp_size: 1, pp_size: 1}\n", "    parallel: {tp_size: 1, pp_size: 1}\n"),
@@ -135,6 +135,7 @@ def test_defaults_change_where_every_deployment_wants_it(pair: Path) -> None:
     result = fixed(pair, HEAD + SHARED + both)
     assert result.documents[0].text == HEAD + SHARED.replace("tokens: 6", "tokens: 4") + both
     assert result.left == ()
+    assert len(result.made) == 1, "one text, one fix"
 
 
 def test_defaults_stay_where_one_deployment_is_fine(pair: Path) -> None:
