@@ -60,6 +60,8 @@ def _carried(taken: Taken, version: str, width: int) -> Iterator[Line]:
         why = f"{taken.why}; declare {' and '.join(taken.wanted)}"
     else:
         why = taken.why
+    if not taken.sure:
+        why += "; not settled before the server starts, and NCCL carries what it does not"
     style: Style = "info" if taken.nccl else "plain"
     yield from wrapped(line("  ", Part(f"{name}:", style)), why, width, "    ")
     if taken.source:
@@ -124,13 +126,13 @@ def _cell(view: Settings, path: DecodePath, step: Step) -> str:
 def _one(view: Settings, path: DecodePath, step: Step, taken: Taken) -> str:
     text = SHORT[taken.carrier]
     if taken.carrier == "fused" and taken.how != FUSED:
-        return "FlashInfer"
+        text = "FlashInfer"
     if taken.carrier == "custom" and taken.how and "compiled" not in taken.how:
         text += f", {taken.how}"
     if taken.carrier == "nccl":
         may = choices(view, path, step)
         text += f", {' or '.join(each.name for each in may)}" if may else ""
-    return text
+    return text if taken.sure else f"{text}, or NCCL"
 
 
 def choices(view: Settings, path: DecodePath, step: Step) -> tuple[Estimate, ...]:

@@ -184,3 +184,16 @@ def test_the_section_folds_to_the_terminal(
     for row in text.splitlines():
         assert len(row) <= columns or row.strip().startswith(":::"), row  # the line of the engine stays whole
     assert sorted(text.split()) == sorted(wide.split())
+
+
+def test_what_the_start_decides_is_said_in_the_text_as_in_json(traced: Any) -> None:
+    text, data = traced(parallel={"tp_size": 4}, hardware=PCIE, env={"SGLANG_ENABLE_PCIE_IPC_ALLREDUCE": "1"})
+    unsure = [row for row in data["sizes"] for row in (row["layers"], row["others"]) if not row["sure"]]
+    assert unsure
+    flat = " ".join(text.split())
+    assert "FlashInfer, PCIe, or NCCL" in flat
+    assert "not settled before the server starts, and NCCL carries what it does not" in flat
+    text, data = traced(parallel={"tp_size": 4}, hardware=PCIE)
+    assert all(row[part]["sure"] for row in data["sizes"] for part in ("layers", "others"))
+    assert "not settled" not in text
+    assert "or NCCL" not in text
