@@ -64,7 +64,12 @@ def parse_subsystems(fact: VariableFact, text: str, version: str) -> Parsed:
     else:
         rest = ",".join(part for part in given if part not in unknown)
         taken, outcome = rest, f"NCCL skips it{'' if rest else ', and nothing is left to log'}"
-    problems = tuple(Problem("word", outcome, "one of " + ", ".join(words), part) for part in unknown)
+    clean = "".join(text.split())
+    able = all(part.upper() in words for part in clean.removeprefix("^").split(",") if part)
+    fixed = clean if able and clean.strip("^,") else None
+    problems = tuple(
+        Problem("word", outcome, "one of " + ", ".join(words), part, fixed=fixed) for part in unknown
+    )
     return Parsed(fact.name, text, taken, taken or str(fact.get("default")), problems)
 
 
@@ -84,7 +89,9 @@ def parse_thresholds(fact: VariableFact, text: str, version: str) -> Parsed:
     if re.fullmatch(r"\s*[0-9]{1,18}(\s+[0-9]{1,18}){0,5}\s*", text):
         return Parsed(fact.name, text, tuple(taken), " ".join(map(str, taken)))
     shown = " ".join(map(str, taken)) or "no number"
-    problem = Problem("word", f"NCCL takes {shown} from it and ignores the rest", expected)
+    clean = " ".join(text.replace(",", " ").replace(";", " ").split())
+    fixed = clean if re.fullmatch(r"[0-9]{1,18}( [0-9]{1,18}){0,5}", clean) else None
+    problem = Problem("word", f"NCCL takes {shown} from it and ignores the rest", expected, fixed=fixed)
     return Parsed(fact.name, text, tuple(taken), shown, (problem,))
 
 

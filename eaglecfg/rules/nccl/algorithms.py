@@ -19,6 +19,9 @@ def barred(view: Settings) -> Mapping[str, str]:
         out["NVLSTree"] = "NVLSTree runs on several nodes only"
     if view.number("NCCL_COLLNET_ENABLE") != 1:
         out["CollNetDirect"] = out["CollNetChain"] = "CollNet needs NCCL_COLLNET_ENABLE=1 and a plug-in"
+    elif view.nodes < (least := view.number("NCCL_COLLNET_NODE_THRESHOLD") or 2):
+        fewer = "there is one" if view.nodes == 1 else f"there are {view.nodes}"
+        out["CollNetDirect"] = out["CollNetChain"] = f"CollNet needs {least} nodes, and {fewer}"
     return out
 
 

@@ -10,7 +10,7 @@ from eaglecfg.rules.nccl.view import settings
 from eaglecfg.rules.remedies import write_variable
 
 KINDS = ("level", "word", "subsystems", "thresholds", "policy", "kernel", "net", "netdevs")
-MILD = frozenset(("policy", "netdevs"))
+MILD = frozenset(("policy", "netdevs", "subsystems"))
 """Kinds whose unknown words cost a log line only."""
 
 
@@ -33,12 +33,16 @@ def check(ctx: Context) -> Iterator[Item]:
                 f"{what}: {problem.outcome}",
                 severity=Severity.WARNING if _mild(variable.name, fact.kind) else None,
                 today=Today.REFUSED if fact.kind == "net" else Today.SILENT,
-                why="the case of the letters counts here"
-                if problem.code == "case"
-                else f"it takes {problem.expected}",
+                why=_why(problem.code, variable.text, problem.expected),
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
                 fix=write_variable(view, variable.name, problem.fixed, safe=True) if problem.fixed else None,
             )
+
+
+def _why(code: str, text: str, expected: str) -> str:
+    if code != "case":
+        return f"it takes {expected}"
+    return "blanks count here" if text != text.strip() else "the case of the letters counts here"
 
 
 def _shown(text: str) -> str:

@@ -12,6 +12,7 @@ from eaglecfg.rules.remedies import write_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.parsed import Problem
+    from eaglecfg.rules.nccl.settings import Settings
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -25,7 +26,7 @@ def check(ctx: Context) -> Iterator[Item]:
         for problem in parsed.problems if parsed is not None else ():
             if problem.code == "empty":
                 continue
-            fixed = _fixed(variable.text, problem.code)
+            fixed = _fixed(view, variable.name, problem.code)
             yield view.finding(
                 variable.name,
                 f"{view.spelled(variable.name)}: {_what(problem)}; {problem.outcome}",
@@ -66,8 +67,12 @@ _HELP = {
 }
 
 
-def _fixed(text: str, code: str) -> str | None:
-    return "".join(text.split()) if code == "space" else None
+def _fixed(view: Settings, name: str, code: str) -> str | None:
+    """The list without its blanks, where that is all that is wrong with it."""
+    from eaglecfg.nccl.parse import parse
+
+    clean = "".join(view.text(name).split())
+    return clean if code == "space" and not parse(name, clean, view.version).problems else None
 
 
 RULE = Rule(

@@ -46,10 +46,29 @@ def _finding(view: Settings, names: list[str], lost: tuple[Left, ...]) -> Findin
         severity=None if strict else Severity.INFO,
         today=Today.CRASH_AT_FIRST_REQUEST if strict else Today.REWRITTEN,
         why="; ".join(reasons) or "none of the allowed protocols goes with the allowed algorithms",
-        help="begin with an entry for all the others, such as NCCL_ALGO=ring,tree;allreduce:tree",
+        help=_advice(view, lost),
         related=tuple((view.path(name), "and this") for name in names[1:]),
         values={"collectives": [left.collective for left in lost]},
     )
+
+
+def _advice(view: Settings, lost: tuple[Left, ...]) -> str:
+    """What brings the lost collectives an algorithm: a protocol, the algorithm itself, or another one."""
+    from eaglecfg.rules.nccl.algorithms import barred
+
+    protocols, bars = view.allowed("NCCL_PROTO"), barred(view)
+    if protocols is not None and any(protocols.of(left.collective) == frozenset() for left in lost):
+        return "leave a protocol in, such as NCCL_PROTO=LL,Simple"
+    idle = {name: why for left in lost for name, why in left.idle.items()}
+    if any(" only" in why for name, why in idle.items() if name not in bars):
+        return "leave Simple in NCCL_PROTO, or name an algorithm that runs the others: ring or tree"
+    stuck = [name for name in idle if name in bars]
+    if not stuck or any(why.startswith(f"{name} does no ") for name, why in idle.items()):
+        return "begin with an entry for all the others, such as NCCL_ALGO=ring,tree;allreduce:tree"
+    more = f"add ring to the list, or leave {', '.join(stuck)} out"
+    if "NVLS" in stuck and "SGLang sets" in bars["NVLS"]:
+        more = f"set enable_nccl_nvls: true, or {more}"
+    return more
 
 
 def _set(view: Settings, name: str) -> bool:

@@ -59,7 +59,10 @@ class Settings:
 
     def spelled(self, name: str) -> str:
         """``NCCL_PROTO=LL``, as findings name a setting; the name alone where the value is handed on."""
-        return name if self.handed(name) else f"{name}={self.text(name)}"
+        if self.handed(name):
+            return name
+        text = self.text(name)
+        return f"{name}={text}" if text == text.strip() else f"{name}='{text}'"
 
     def parsed(self, name: str) -> Parsed | None:
         """What NCCL takes the given text as, None where it is not given."""
