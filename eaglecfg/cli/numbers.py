@@ -9,7 +9,7 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    """A range that ``nan`` and ``inf`` are outside of: no comparison with nan holds, so that click takes it."""
+    """A range that ``nan`` and ``inf`` are outside of: no comparison with nan holds, and click takes it."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number. Fails as click's own ranges do."""
