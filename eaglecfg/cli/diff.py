@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os.path
 import tempfile
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -94,22 +93,15 @@ def command(
     findings introduced and fixed, recorded results that no longer hold. Exit codes: 0 no new finding, 1 new
     findings, 2 unreadable, 3 something that A did not leave unread is unread in B.
     """
-    here, severity = Path.cwd(), Severity(fail_on)
+    severity = Severity(fail_on)
     wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
     required = split_names(require, "--require")
     if strict:
         required = [rule.id for rule in chosen(wanted, unwanted)]
     hub = hub_settings(online=online)
-    with ExitStack() as stack:
-        spelled = before, _other(before) if after is None else after
-        names = [_inside(name, spelled[1]) for name in dict.fromkeys(files)]
-        sides = [open_side(each, here, Checkpoints(deep, hub), names) for each in spelled]
-        _refuse(sides, names)
-        for side, other in zip(sides, reversed(sides), strict=True):
-            if side.revision is not None:
-                side.other = other.revision or open_revision("", here)
-                scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="eaglecfg-diff-"))
-                read_at_revision(side, side.revision, Path(scratch))
+    spelled = before, _other(before) if after is None else after
+    with tempfile.TemporaryDirectory(prefix="eaglecfg-diff-") as scratch:
+        sides = _sides(spelled, files, lambda: Checkpoints(deep, hub), Path(scratch))
         comparison = compare(
             sides[0],
             sides[1],
@@ -132,6 +124,22 @@ def command(
 
         write(render(comparison, severity, code, version=__version__, width=columns()), color)
     return code
+
+
+def _sides(
+    spelled: Sequence[str], files: Sequence[str], checkpoints: Callable[[], Checkpoints], scratch: Path
+) -> list[Side]:
+    """Both states; what revisions hold is laid out below ``scratch``."""
+    here = Path.cwd()
+    names = list(dict.fromkeys(_inside(name, spelled[1]) for name in files))
+    sides = [open_side(each, here, checkpoints(), names) for each in spelled]
+    _refuse(sides, names)
+    for side, other, folder in zip(sides, reversed(sides), ("before", "after"), strict=True):
+        if side.revision is not None:
+            side.other = other.revision or open_revision("", here)
+            (scratch / folder).mkdir()
+            read_at_revision(side, side.revision, scratch / folder)
+    return sides
 
 
 def _other(before: str) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
+from eaglecfg.engines.blocks import in_blocks
+from eaglecfg.engines.table import load_facts
 from eaglecfg.record import replace
 from eaglecfg.review.difference.contents import is_served
 from eaglecfg.review.difference.revision import Blob, Revision
@@ -38,8 +40,11 @@ def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
         if kind_of(document) == "study":
             side.documents[name] = _placed(side, document, revision, scratch / "studies")
             continue
-        for deployment in load_config(document).deployments:
-            model = deployment.model
+        config = load_config(document)
+        engine = config.engine
+        facts = load_facts(engine.name, engine.version) if engine is not None else None
+        for deployment in config.deployments:
+            model = in_blocks(deployment.model, facts).model
             _take(side, revision, document, model.target, "target", scratch, taken)
             if model.draft is not None:
                 _take(side, revision, document, model.draft, "draft", scratch, taken)

@@ -323,7 +323,10 @@ def _unset(effect: Effect, group: Group, name: str) -> Fact | None:
     if group == "setting" and resolution is not None:
         if "." in name and _unknown(effect):  # worked out from a config.json, and no flag
             return Fact(group, name, None, None, "not known")
-        return setting_fact(resolution.get(name))
+        setting = resolution.get(name)
+        if setting.origin == "unknown" and setting.asked is None:  # a flag of the other side's version
+            setting = record_replace(setting, origin="default")
+        return setting_fact(setting)
     if group in ("capture", "draft") and effect.context.speculates and name != "trained boundaries":
         return Fact(group, name, None, None, "not known")
     if group == "messages" and effect.context.model.parallel.tp_size > 1 and _unknown(effect):

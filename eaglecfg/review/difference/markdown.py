@@ -19,8 +19,10 @@ from eaglecfg.review.difference.words import (
     fact_words,
     finding_words,
     head_words,
+    more_places,
     option_words,
     place_words,
+    same,
     severities,
     verdict_words,
 )
@@ -147,7 +149,7 @@ def _findings(found: FindingChanges) -> Iterator[str]:
         [each.found for each in found.accepted], "accepted", MOST, [e.reason for e in found.accepted]
     )
     rows += _rows(found.undecided, UNDECIDED, MOST)
-    fixed = _same(found.fixed)
+    fixed = same(found.fixed)
     rows += [f"- ✅ fixed: {_head(group)}" for group in fixed[:MOST]]
     rows += _more(fixed[MOST:], "fixed")
     size = 0
@@ -161,27 +163,17 @@ def _findings(found: FindingChanges) -> Iterator[str]:
 
 
 def _rows(found: Sequence[Reported], word: str, most: int, reasons: Sequence[str] = ()) -> list[str]:
-    groups = _same(found)
+    groups = same(found)
     why = {id(one): reason for one, reason in zip(found, reasons, strict=False)}
     rows = [_finding(word, group, why.get(id(group[0]))) for group in groups[:most]]
     return rows + _more(groups[most:], word)
-
-
-def _same(found: Sequence[Reported]) -> list[list[Reported]]:
-    """Findings that say the same of several deployments, together."""
-    groups: dict[tuple[object, ...], list[Reported]] = {}
-    for one in found:
-        alike = one.rule.id, one.severity, one.document.name, one.finding.message, one.finding.help
-        groups.setdefault(alike, []).append(one)
-    return list(groups.values())
 
 
 def _finding(word: str, group: Sequence[Reported], reason: str | None) -> str:
     found = group[0]
     mark = _MARK[found.severity] if word in ("introduced", "changed") else "⚪"
     text = f"- {mark} {word}: {_head(group)} at {_code(_short(place_words(found)))}"
-    places = len({place_words(one) for one in group})
-    text += f" and {places - 1} more places" if places > 2 else " and one more place" if places == 2 else ""
+    text += more_places(group)
     text += f": {_text(_short(found.finding.message))}"
     if reason is not None:
         return f"{text}; the file says why: {_text(_short(reason))}"

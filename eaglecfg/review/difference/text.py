@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eaglecfg.report.shown import STYLE_OF
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible, wrapped
@@ -17,8 +17,10 @@ from eaglecfg.review.difference.words import (
     fact_words,
     finding_words,
     head_words,
+    more_places,
     option_words,
     place_words,
+    same,
     verdict_words,
 )
 from eaglecfg.rules.model import Severity
@@ -73,7 +75,8 @@ def _deployment(file: FileDifference, group: list[DeploymentDifference], width: 
         yield line("  ", Part(names[0], "bold"), f"   {head_words(file, each)}")
     else:
         lead = line("  ", Part(f"{len(names)} deployments", "bold"), f"   {head_words(file, each)}:")
-        yield from wrapped(lead, ", ".join(names), width, "    ")
+        more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+        yield from wrapped(lead, f"{', '.join(names[:MOST])}{more}", width, "    ")
     if each.kind == "added" and each.after is not None:
         facts = [fact for fact in each.after.facts.values() if fact.group in ("engine", "capture")]
         for fact in facts:
@@ -104,21 +107,25 @@ def _changes(changes: tuple[Change, ...], width: int) -> Iterator[Line]:
 
 def _findings(file: FileDifference, width: int) -> Iterator[Line]:
     found = file.findings
-    for one in found.introduced:
-        yield from _finding("+", one, "introduced", width)
+    for group in same(found.introduced):
+        yield from _finding("+", group, "introduced", width)
     for old, new in found.changed:
         was = f"; it was {old.severity}" if old.severity is not new.severity else ""
-        yield from _finding("~", new, f"changed{was}", width)
+        yield from _finding("~", [new], f"changed{was}", width)
     for each in found.accepted:
-        yield from _finding("o", each.found, f"accepted ({visible(each.reason)})", width)
-    for one in found.undecided:
-        yield from _finding("?", one, UNDECIDED, width)
-    for one in found.fixed:
-        yield from _finding("-", one, "fixed", width)
+        yield from _finding("o", [each.found], f"accepted ({visible(each.reason)})", width)
+    for group in same(found.undecided):
+        yield from _finding("?", group, UNDECIDED, width)
+    for group in same(found.fixed):
+        yield from _finding("-", group, "fixed", width)
 
 
-def _finding(mark: str, found: Reported, word: str, width: int) -> list[Line]:
+def _finding(mark: str, group: Sequence[Reported], word: str, width: int) -> list[Line]:
+    found = group[0]
     head = Part(f"{found.severity}[{found.rule.id} {found.rule.slug}]", STYLE_OF[found.severity])
-    where = f" in {visible(found.deployment)}" if found.deployment else ""
-    text = f"{word}{where}: {visible(found.finding.message)} ({place_words(found)})"
+    names = list(dict.fromkeys(visible(one.deployment) for one in group if one.deployment))
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    where = f" in {', '.join(names[:MOST])}{more}" if names else ""
+    places = f"{place_words(found)}{more_places(group)}"
+    text = f"{word}{where}: {visible(found.finding.message)} ({places})"
     return wrapped(line(f"  {mark} ", head), text, width, "    ")

@@ -66,6 +66,21 @@ def place_words(found: Reported) -> str:
     return f"{visible(found.document.name)}:{start.line}:{start.column}"
 
 
+def more_places(group: Sequence[Reported]) -> str:
+    """How many places there are beside the first, of findings that say the same."""
+    count = len({place_words(one) for one in group}) - 1
+    return "" if not count else " and one more place" if count == 1 else f" and {count} more places"
+
+
+def same(found: Sequence[Reported]) -> list[list[Reported]]:
+    """Findings that say the same of several deployments, together."""
+    groups: dict[tuple[object, ...], list[Reported]] = {}
+    for one in found:
+        said = one.rule.id, one.severity, one.document.name, one.finding.message, one.finding.help
+        groups.setdefault(said, []).append(one)
+    return list(groups.values())
+
+
 def by_group(changes: Sequence[Change], most: int) -> Iterator[tuple[Group, list[Change], int]]:
     """Changes group by group, at most ``most`` of each, and how many more there are."""
     groups: dict[Group, list[Change]] = {}
