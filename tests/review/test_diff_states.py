@@ -4,6 +4,7 @@ another reason than a fix is not called fixed, and files are compared that no ke
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -318,3 +319,15 @@ def test_a_revision_alone_is_told_how_to_be_named(
     said = capsys.readouterr().err
     assert "HEAD: for all of it, or HEAD:eaglecfg.yaml" in said
     assert "HEAD:HEAD" not in said
+    assert run(["diff", "HEAD", "deploy"]) == 2
+    assert "a git revision is written HEAD: or HEAD:PATH" in capsys.readouterr().err
+
+
+def test_a_pipe_among_the_files_is_refused_and_never_waited_for(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repository / "deploy" / "studies").mkdir()
+    os.mkfifo(repository / "deploy" / "studies" / "pipe.yaml")
+    for more in ([], ["--file", "studies/pipe.yaml"]):
+        assert run(["diff", "HEAD:deploy", "deploy", *more]) == 2
+        assert "studies/pipe.yaml: a file is expected, this is a pipe" in capsys.readouterr().err

@@ -80,12 +80,23 @@ def open_side(spelled: str, here: Path, checkpoints: Checkpoints, files: Sequenc
     if os.path.isdir(path):  # noqa: PTH112 - of a name with a NUL it says no, where pathlib raises
         names = [name for name in files if os.path.lexists(path / name)] if files else _walk(path, spelled)
         _refuse_many(len(files), spelled)
-        documents = {name: read_document(path / name, _joined(spelled, name)) for name in names}
+        documents = {name: _member(path / name, _joined(spelled, name)) for name in names}
         return Side(spelled, documents, True, checkpoints, named=bool(files))
     divided = split_spelling(spelled)
+    if divided is None and "\0" not in spelled and not os.path.lexists(path):
+        raise ConfigUnreadable(
+            f"{spelled}: there is no such file or folder; a git revision is written {spelled}: or {spelled}:PATH"
+        )
     if os.path.lexists(path) or divided is None:
         return Side(spelled, {"": read_document(path, spelled)}, False, checkpoints)
     return _of_revision(spelled, *divided, here, checkpoints, files)
+
+
+def _member(path: Path, shown: str) -> Document:
+    """A file of a folder; a pipe, which one may name alone, would be waited for without an end."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ConfigUnreadable(f"{shown}: a file is expected, this is a pipe or a device")
+    return read_document(path, shown)
 
 
 def _of_revision(
