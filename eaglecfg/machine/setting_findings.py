@@ -8,7 +8,8 @@ from eaglecfg.machine.environment import Setting, in_force
 from eaglecfg.machine.findings import Finding, Severity
 from eaglecfg.machine.nvml import device_of, words_of
 from eaglecfg.machine.survey import Machine
-from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, related, variable_fact, variable_names
+from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, related, variable_fact
+from eaglecfg.nccl.names import meant, nearest
 from eaglecfg.nccl.parse import parse
 from eaglecfg.nccl.version import at_least, before
 
@@ -92,17 +93,17 @@ def _unknown(name: str, who: str) -> Iterator[Finding]:
         help_ = "torch still reads it" if read else "torch does not read it any more"
         yield Finding("nccl-variable-renamed", "warning", message, f"{help_}; write {new}", values)
         return
-    import difflib  # only on the way to a finding
-
-    near = table["renamed"].get(name) or next(
-        iter(difflib.get_close_matches(name, variable_names(), n=1, cutoff=0.72)), None
-    )
+    near, turned = meant(name)
+    said = f"; the nearest name is {near}" if near else f"; {turned} says the opposite" if turned else ""
+    advice = "unset it, unless a plug-in of yours reads it"
+    if near or turned:
+        advice = f"write {near}, or unset it" if near else f"unset it, or turn the value around for {turned}"
     yield Finding(
         "nccl-variable-unknown",
         "warning",
-        f"{who} {name}, which NCCL does not read" + (f"; the nearest name is {near}" if near else ""),
-        f"write {near}, or unset it" if near else "unset it, unless a plug-in of yours reads it",
-        {**values, "nearest": near},
+        f"{who} {name}, which NCCL does not read{said}",
+        advice,
+        {**values, "nearest": near or turned},
     )
 
 
@@ -110,17 +111,14 @@ def _torch_name(name: str, who: str) -> Iterator[Finding]:
     known = related()["torch"]
     if name in known:
         return
-    import difflib
-
     bare = name.removeprefix("TORCH_")
-    near = next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.8)), None)
-    meant = bare if variable_fact(bare) is not None else near
+    near = bare if variable_fact(bare) is not None else nearest(name, list(known), "TORCH_NCCL_")
     yield Finding(
         "torch-variable-unknown",
-        "warning" if meant else "info",
+        "warning" if near else "info",
         f"{who} {name}, which torch does not read",
-        f"write {meant}" if meant else "unset it, unless another part of the server reads it",
-        {"variable": name, "nearest": meant},
+        f"write {near}" if near else "unset it, unless another part of the server reads it",
+        {"variable": name, "nearest": near},
     )
 
 

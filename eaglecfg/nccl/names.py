@@ -29,7 +29,8 @@ def nearest(name: str, known: Collection[str], prefix: str = "NCCL_") -> str | N
         return exact
     able = [one for one in known if same_sense(name, one)]
     for one in difflib.get_close_matches(name, able, n=3, cutoff=_LIKE):
-        if difflib.SequenceMatcher(None, stem, _stem(one, prefix)).ratio() >= _LIKE:
+        other = _stem(one, prefix) if name.startswith(prefix) else one
+        if difflib.SequenceMatcher(None, stem, other).ratio() >= _LIKE:
             return one
     return None
 
@@ -39,6 +40,17 @@ def opposite(name: str, known: Collection[str]) -> str | None:
     words = _subject(name)
     found = (one for one in known if negative(one) != negative(name) and _subject(one) == words)
     return next(found, None) if words else None
+
+
+def meant(name: str) -> tuple[str | None, str | None]:
+    """For a name that NCCL does not read: (the variable that is meant, else one that says the opposite)."""
+    from eaglecfg.nccl.facts import related, variable_names
+
+    renamed: str | None = related()["renamed"].get(name)
+    if renamed is not None:
+        return (renamed, None) if same_sense(name, renamed) else (None, renamed)
+    turned = opposite(name, variable_names())
+    return (None, turned) if turned else (nearest(name, variable_names()), None)
 
 
 def negative(name: str) -> bool:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.machine.findings import Finding
+from eaglecfg.machine.setting_findings import _unknown
+from eaglecfg.nccl.bench.setting import _unknown as bench_says
 from eaglecfg.nccl.facts import library_strings, related, variable_names
 from eaglecfg.nccl.names import nearest, negative, opposite, same_sense, same_side
 from eaglecfg.rules.outcome import Reported
@@ -33,6 +36,7 @@ def unknown(name: str, text: str, folder: Path, version: str = "2.30.7") -> Repo
         ("NCCL_MIN_NCHANELS", "NCCL_MIN_NCHANNELS"),
         ("NCCL_MAX_NCHANNEL", "NCCL_MAX_NCHANNELS"),
         ("NCCL_P2PDISABLE", "NCCL_P2P_DISABLE"),
+        ("NCL_PROTO", "NCCL_PROTO"),
         ("NCCL_FOO", None),
         ("NCCL_", None),
         ("NCCL_RAS_DISABLE", None),
@@ -98,3 +102,15 @@ def test_beyond_the_facts_nothing_is_certain(name: str, tmp_path: Path) -> None:
 
 def test_values_of_findings_are_plain_data(tmp_path: Path) -> None:
     assert json.dumps(dict(unknown("NCCL_P2P_ENABLE", "1", tmp_path).finding.values))
+
+
+def test_the_machine_and_the_measurement_know_the_opposite_too() -> None:
+    (found,) = machine_finding("NCCL_P2P_ENABLE")
+    assert "NCCL_P2P_DISABLE says the opposite" in found.message
+    assert "turn the value around" in found.help
+    assert "NCCL_P2P_DISABLE says the opposite" in bench_says("NCCL_P2P_ENABLE", "2.30.7")[0]
+    assert "the nearest name is NCCL_PROTO" in bench_says("NCCL_PORTO", "2.30.7")[0]
+
+
+def machine_finding(name: str) -> list[Finding]:
+    return list(_unknown(name, "the environment sets"))

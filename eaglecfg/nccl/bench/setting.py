@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Iterable, Mapping
 
 from eaglecfg.errors import UsageError
-from eaglecfg.nccl.facts import related, variable_fact, variable_names
+from eaglecfg.nccl.facts import related, variable_fact
+from eaglecfg.nccl.names import meant, nearest
 from eaglecfg.nccl.parse import parse
 from eaglecfg.record import record
 from eaglecfg.schema_files import read_schema
@@ -171,14 +172,13 @@ def _about(name: str, text: str, version: str) -> tuple[str, bool]:
 
 def _unknown(name: str, version: str) -> tuple[str, bool]:
     """What to say of a name that the facts of NCCL lack."""
-    import difflib
-
     table = related()
     if name in table["torch"] or name.startswith(_BEYOND):
         return "", False
-    known = [*variable_names(), *table["torch"]]
-    near = table["renamed"].get(name) or next(iter(difflib.get_close_matches(name, known, 1, 0.72)), None)
+    near, turned = meant(name)
+    if not name.startswith("NCCL_"):
+        near, turned = nearest(name, table["torch"], "TORCH_NCCL_") or near, None
     who = f"NCCL {version}" if name.startswith("NCCL_") else "nothing that is known here"
     verb = "reads no variable" if name.startswith("NCCL_") else "reads"
-    hint = f"; the nearest name is {near}" if near else ""
+    hint = f"; the nearest name is {near}" if near else f"; {turned} says the opposite" if turned else ""
     return f"{who} {verb} {name}, so it would change nothing{hint}", True

@@ -38,6 +38,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
 def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterator[Item]:
     from eaglecfg.nccl.facts import library_strings, related
+    from eaglecfg.nccl.names import meant
 
     name, table = variable.name, related()
     if name in table["torch_old"] or name in table["not_settings"] or name == "NCCL_TUNER_CONFIG_FILE":
@@ -57,7 +58,7 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
             name, message, at_key=True, help=f"remove {name}", fix=without_variable(view, name, safe=True)
         )
         return
-    near, turned = _nearest(name)
+    near, turned = meant(name)
     beyond = not at_least(NEWEST_READ, view.version)
     said = f"; the nearest name is {near}" if near else f"; {turned} says the opposite" if turned else ""
     why = "NCCL asks for the names that it knows and never reports others"
@@ -100,18 +101,6 @@ def _fix(view: Settings, variable: Variable, near: str | None, *, sure: bool) ->
     sure &= related()["renamed"].get(variable.name) == near or alike(near, variable.name)
     # A limit without MIN or MAX may mean either.
     return Fix(f"write {new} for {old}", path, new, sure and same_side(near, variable.name), "rename")
-
-
-def _nearest(name: str) -> tuple[str | None, str | None]:
-    """(the name that is meant, else one that says the opposite)."""
-    from eaglecfg.nccl.facts import related, variable_names
-    from eaglecfg.nccl.names import nearest, opposite, same_sense
-
-    meant: str | None = related()["renamed"].get(name)
-    if meant is not None:
-        return (meant, None) if same_sense(name, meant) else (None, meant)
-    turned = opposite(name, variable_names())
-    return (None, turned) if turned else (nearest(name, variable_names()), None)
 
 
 def _torch(view: Settings, variable: Variable) -> Iterator[Item]:
