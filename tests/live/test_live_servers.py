@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,8 +74,8 @@ class Checks:
     """What the check of each server printed: exit code, stderr and stdout. Asked once: it takes seconds."""
 
     def __init__(self, folder: Path, right: Process, wrong: Process) -> None:
-        self.right = self._run(folder, right)
-        self.wrong = self._run(folder, wrong)
+        with ThreadPoolExecutor(2) as pool:  # each waits for its server, and they do not share a thing
+            self.right, self.wrong = pool.map(lambda server: self._run(folder, server), (right, wrong))
 
     def _run(self, folder: Path, server: Process) -> tuple[int, str]:
         command = [

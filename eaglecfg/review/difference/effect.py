@@ -13,10 +13,10 @@ from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.engines.command import environment, launch_arguments
 from eaglecfg.engines.resolve import Setting
 from eaglecfg.engines.wiring import Wiring, wiring_of
-from eaglecfg.machine.redact import HIDDEN, is_secret_name, redact_arguments, redact_data, redact_text
 from eaglecfg.record import record
 from eaglecfg.report.upgrade import capture_words, setting_words
 from eaglecfg.rules.context import Context
+from eaglecfg.source.secrets import HIDDEN, is_secret_name, redact_arguments, redact_data, redact_text
 
 Group = Literal[
     "engine", "capture", "draft", "checkpoint", "setting", "environment", "memory", "messages", "declared",

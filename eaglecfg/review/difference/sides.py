@@ -85,7 +85,8 @@ def open_side(spelled: str, here: Path, checkpoints: Checkpoints, files: Sequenc
     divided = split_spelling(spelled)
     if divided is None and "\0" not in spelled and not os.path.lexists(path):
         raise ConfigUnreadable(
-            f"{spelled}: there is no such file or folder; a git revision is written {spelled}: or {spelled}:PATH"
+            f"{spelled}: there is no such file or folder; a git revision is written {spelled}: or "
+            f"{spelled}:PATH"
         )
     if os.path.lexists(path) or divided is None:
         return Side(spelled, {"": read_document(path, spelled)}, False, checkpoints)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eaglecfg.machine.redact import redact_data
 from eaglecfg.review.difference.effect import Fact, Facts, plain
 from eaglecfg.schema.load_study import load_study
 from eaglecfg.source.document import Document
+from eaglecfg.source.secrets import redact_data
 
 
 def study_facts(document: Document) -> Facts:

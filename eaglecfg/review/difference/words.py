@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eaglecfg.machine.redact import HIDDEN
 from eaglecfg.report.styled import visible
 from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDifference, FileDifference
 from eaglecfg.review.difference.contents import CONTENT
 from eaglecfg.review.difference.effect import Fact, Group
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Reported
+from eaglecfg.source.secrets import HIDDEN
 
 LONGEST = 300
 """Characters of one value as it is shown."""
