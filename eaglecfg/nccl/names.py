@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import cache
 
 _TURNS = ("DISABLE", "DISABLED", "OFF", "NO", "WITHOUT")
 _PLAIN = ("ENABLE", "ENABLED", "ON", "WITH")
@@ -69,6 +70,7 @@ def same_side(name: str, other: str) -> bool:
     return _words(name) & sides == _words(other) & sides
 
 
+@cache
 def _turn(word: str) -> int:
     """-1 for DISABLE, 1 for ENABLE, slips of the two included, 0 for other words."""
     if word in _TURNS or word in _PLAIN:

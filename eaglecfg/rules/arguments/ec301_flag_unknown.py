@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from eaglecfg.engines.arguments import Argument
+from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
@@ -65,12 +66,19 @@ def _has(engine: str, version: str, name: str) -> bool:
     return facts is not None and name in facts.flags
 
 
+def _alike(engine: EngineFacts, name: str) -> list[str]:
+    """The flags under which a value would not mean the opposite: enable_x is no slip of disable_x."""
+    from eaglecfg.nccl.names import same_sense
+
+    return [flag for flag in engine.flags if same_sense(name, flag)]
+
+
 def _advice(ctx: Context, longer: list[str], name: str) -> str:
     """What to write instead: a flag that begins like it, or the nearest one."""
     import difflib  # only on the way to a finding
 
     assert ctx.engine is not None
-    near = longer or difflib.get_close_matches(name, list(ctx.engine.flags), n=2, cutoff=0.75)
+    near = longer or difflib.get_close_matches(name, _alike(ctx.engine, name), n=2, cutoff=0.75)
     return f"did you mean {' or '.join(sorted(near)[:3])}?" if near else "leave it out"
 
 
@@ -79,7 +87,7 @@ def _fix(ctx: Context, argument: Argument, name: str, longer: Sequence[str]) -> 
     import difflib
 
     assert ctx.engine is not None
-    near = longer or difflib.get_close_matches(name, list(ctx.engine.flags), n=2, cutoff=0.85)
+    near = longer or difflib.get_close_matches(name, _alike(ctx.engine, name), n=2, cutoff=0.85)
     if len(near) != 1 or argument.path[:1] != ("server",) or near[0] in (ctx.arguments or {}):
         return None
     at = ctx.where(*argument.path)
