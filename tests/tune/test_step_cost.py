@@ -23,7 +23,7 @@ from tests.tune.simulate import make
 def folder(tmp_path: Path) -> Folder:
     made = Folder(tmp_path)
     # What a step costs shows in whole steps: short answers would show their ends.
-    made.study(steps=[2, 4], more="step_cost: {accept_length: 2.5}\n", tokens=64)
+    made.study(steps=[2], more="step_cost: {accept_length: 2.5}\n", tokens=64)
     return made
 
 
@@ -101,15 +101,15 @@ def test_nccl_settings_are_applied_without_an_accept_length(
 def test_launches_of_step_cost_and_of_real_acceptance_are_never_mixed(
     folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    check = ["tune", "check", str(folder.path / "study.yaml"), "--launch-anyway", "--launches", "2"]
+    assert run(check) == 0
+    assert "accept simulated 2.5" in capsys.readouterr().out
     rewrite(folder, "step_cost: {accept_length: 2.5}\n", "")
-    capsys.readouterr()
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    assert run(check) == 0
     out = flat(capsys.readouterr().out)
     assert "earlier launches are set aside: measurement, step_cost changed since" in out
-    assert folder.result["launches"] == 4
-    assert folder.result["step_cost"] is None
-    assert "STEP COST" not in out
+    assert len(folder.finished()) == 4
+    assert "simulated" not in out
 
 
 def test_another_simulated_length_is_another_condition(folder: Folder) -> None:
@@ -132,11 +132,16 @@ def test_a_server_that_does_not_simulate_is_no_result(
     assert folder.result["winner"] is None
 
 
-def test_what_a_shape_cannot_yield_is_not_called_simulated(folder: Folder) -> None:
-    folder.study(steps=[1], more="step_cost: {accept_length: 2.5}\nbudget: {launches: 6}\n", tokens=64)
-    assert run(folder.arguments) == 0
-    rows = {row["label"]: row for row in folder.result["settings"]}
-    assert rows["1 step"]["accept_length"] == pytest.approx(2.0)
+def test_what_a_shape_cannot_yield_is_not_called_simulated(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = folder.path / "eaglecfg.yaml"
+    path.write_text(
+        path.read_text("utf-8").replace("num_steps: 4", "num_steps: 1").replace("tokens: 5", "tokens: 2")
+    )
+    check = ["tune", "check", str(folder.path / "study.yaml"), "--launch-anyway", "--launches", "2"]
+    assert run(check) == 0
+    assert "accept simulated 2.00" in capsys.readouterr().out
 
 
 def arm_of(values: Mapping[str, Any]) -> Arm:

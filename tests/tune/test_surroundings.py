@@ -26,6 +26,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return made
 
 
+def checked(folder: Folder) -> int:
+    """Launch the baseline twice, unless that has been done; the exit code."""
+    return run(["tune", "check", str(folder.path / "study.yaml"), "--launch-anyway", "--launches", "2"])
+
+
 def flat(text: str) -> str:
     return " ".join(text.split())
 
@@ -89,7 +94,7 @@ def test_every_launch_and_session_keeps_what_was_around_it(
 ) -> None:
     monkeypatch.setenv("NCCL_DEBUG", "WARN")
     monkeypatch.setenv("HF_TOKEN", "hf_abcdefghijklmnopqrst")
-    assert run(folder.arguments) == 0
+    assert checked(folder) == 0
     for path in (folder.record / "launches").glob("*/command.json"):
         kept = json.loads(path.read_text())["environment"]
         assert (kept["NCCL_DEBUG"], kept["HF_TOKEN"]) == ("WARN", "<redacted>")
@@ -104,33 +109,32 @@ def test_every_launch_and_session_keeps_what_was_around_it(
 def test_a_variable_that_acts_sets_launches_aside_until_it_is_as_before(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    assert checked(folder) == 0
     monkeypatch.setenv("NCCL_PROTO", "LL")
     capsys.readouterr()
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    assert checked(folder) == 0
     out = flat(capsys.readouterr().out)
     assert "earlier launches are set aside: NCCL_PROTO (unset, now LL) changed since" in out
-    assert "4 launches of this record were measured under other conditions" in out
-    assert len(folder.finished()) == 8
-    assert folder.result["launches"] == 4
+    assert len(folder.finished()) == 4
+    history = fold(folder.events, folder.events[0].data["conditions"])
+    assert (len(history.checks), history.aside) == (2, 2)
     monkeypatch.delenv("NCCL_PROTO")
-    assert run([*folder.arguments, "--launches", "4"]) == 0
-    assert "4 launches are done; 0 launches" in flat(capsys.readouterr().out)
-    assert len(folder.finished()) == 8
+    assert checked(folder) == 0
+    assert len(folder.finished()) == 4
 
 
 def test_a_variable_that_does_not_act_is_told_and_launches_count(
     folder: Folder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    assert checked(folder) == 0
     monkeypatch.setenv("HF_HOME", "/elsewhere")
     capsys.readouterr()
-    assert run([*folder.arguments, "--launches", "4"]) == 0
+    assert checked(folder) == 0
     out = flat(capsys.readouterr().out)
     assert (
         "changed since the last session, while earlier launches count: HF_HOME (unset, now /elsewhere)" in out
     )
-    assert len(folder.finished()) == 4
+    assert len(folder.finished()) == 2
 
 
 def test_launches_on_another_gpu_are_set_aside(
@@ -143,25 +147,25 @@ def test_launches_on_another_gpu_are_set_aside(
     study.write_text(
         text.replace("env: {}", f"env: {json.dumps({'PYTHONPATH': str(ROOT)})}"), encoding="utf-8"
     )
-    assert run(folder.arguments) == 0
+    assert checked(folder) == 0
     assert folder.events[0].data["place"]["gpus"] == ["GPU-0a-bc", "GPU-1a-bc"]
     assert folder.events[0].data["driver"] == "580.159.04"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     machine.answers["SystemGetDriverVersion"] = b"590.1"
     capsys.readouterr()
-    assert run(folder.arguments) == 0
+    assert checked(folder) == 0
     out = flat(capsys.readouterr().out)
-    assert len(folder.finished()) == 4  # they ran on GPU 0, which it still is
+    assert len(folder.finished()) == 2  # they ran on GPU 0, which it still is
     assert "while earlier launches count: NVIDIA's driver (580.159.04, now 590.1)" in out
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert run(folder.arguments) == 0
+    assert checked(folder) == 0
     out = flat(capsys.readouterr().out)
     assert "set aside: the GPUs (were GPU-0a-bc, are GPU-1a-bc) changed since" in out
-    assert len(folder.finished()) == 8
+    assert len(folder.finished()) == 4
     # A look from a shell that sees no GPU tells of where the study ran last.
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert run(["tune", "status", str(study)]) == 1
-    assert "  done     4 launches\n" in capsys.readouterr().out
+    assert run(["tune", "report", str(study)]) == 1
+    assert "machine check: 2 fresh launches" in capsys.readouterr().out
 
 
 def events_of(*versions: str) -> list[Event]:
@@ -186,11 +190,11 @@ def test_launches_of_another_version_of_the_engine_are_set_aside() -> None:
 
 
 def test_a_ledger_from_before_places_were_kept_counts(folder: Folder) -> None:
-    assert run(folder.arguments) == 0
+    assert checked(folder) == 0
     old = [
         Event(event.seq, event.kind, event.at, {k: v for k, v in event.data.items() if k != "place"})
         for event in folder.events
     ]
     conditions = folder.events[0].data["conditions"]
-    assert len(fold(old, conditions).launches) == 4
-    assert len(fold(old, conditions, place("X")).launches) == 4
+    assert len(fold(old, conditions).checks) == 2
+    assert len(fold(old, conditions, place("X")).checks) == 2
