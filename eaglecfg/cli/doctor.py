@@ -20,6 +20,7 @@ from eaglecfg.cli.output import (
     traceback_option,
     write,
 )
+from eaglecfg.engines.arguments import arguments
 from eaglecfg.errors import UsageError
 from eaglecfg.machine.declared import not_compared
 from eaglecfg.machine.diagnosis import diagnose
@@ -135,7 +136,8 @@ def _deployments(
 
 def _port(deployments: tuple[LoadedDeployment, ...]) -> int:
     for each in deployments:
-        port = each.model.server.get("port")
+        found = arguments(each.model).get("port")
+        port = None if found is None else found.value
         if isinstance(port, int) and not isinstance(port, bool) and 0 < port < 65536:
             return port
     return DEFAULT_PORT

@@ -47,14 +47,20 @@ class Resolution:
     facts: EngineFacts
 
     def get(self, name: str) -> Setting:
-        """The setting of ``name``, made up from the flag's default where nothing set it."""
+        """The setting of ``name``, made up from the flag's default where nothing set it.
+
+        A flag goes by any of its names, and by a beginning that the engine completes.
+        """
         found = self.settings.get(name)
         if found is not None:
             return found
         flag = self.facts.flags.get(name)
         if flag is None:
+            known = self.facts.flags.canonical(name)
+            if known != name and (known in self.settings or known in self.facts.flags):
+                return self.get(known)
             return Setting(
-                name, None, None, "default", f"{self.facts.name} {self.facts.facts_of} has no such setting"
+                name, None, None, "unknown", f"{self.facts.name} {self.facts.facts_of} has no such setting"
             )
         default = None if flag.default == UNREADABLE else flag.default
         return Setting(name, None, default, "default", source=flag.source)

@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.command import environment
+from eaglecfg.engines.table import load_facts
 from eaglecfg.machine.findings import Finding, Severity
 from eaglecfg.machine.hardware import Block, block_of
 from eaglecfg.machine.survey import Machine, Unseen
@@ -118,8 +120,13 @@ def _place(config: LoadedConfig, deployment: LoadedDeployment, path: tuple[str, 
 def _ranks(
     machine: Machine, config: LoadedConfig, deployment: LoadedDeployment, block: Block | None
 ) -> Iterator[Finding]:
+    engine = config.engine
+    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    deployment = loaded_in_blocks(deployment, facts)
     parallel = deployment.model.parallel
     ranks = max(1, parallel.tp_size) * max(1, parallel.pp_size or 1)
+    if not parallel.enable_dp_attention and (parallel.attn_dp_size or 1) == 1:
+        ranks *= max(1, parallel.dp_size or 1)
     here = -(-ranks // max(1, parallel.nnodes or 1))
     have = block.count or 0 if block is not None else 0
     if block is not None and here > have:

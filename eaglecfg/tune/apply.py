@@ -8,6 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from eaglecfg.engines.blocks import BLOCKS, canonical, in_blocks
+from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.study.parts import SECTIONS
 from eaglecfg.schema.deployment import Deployment
@@ -46,8 +49,10 @@ def make_patch(
     Raises UsageError where an edit would change something else too (a shared anchor), or where it cannot be
     made for this deployment alone (a key of ``defaults`` to be unset).
     """
-    editor = _Deployment(config.document, deployment.name)
-    before, after = tree(deployment.model), tree(wanted)
+    engine = config.engine
+    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    editor = _Deployment(config.document, deployment.name, facts)
+    before, after = tree(in_blocks(deployment.model, facts).model), tree(wanted)
     for section in SECTIONS:
         old, new = before.get(section), after.get(section)
         if old == new or (section == "draft" and after.get("speculative") == OFF):
@@ -60,7 +65,7 @@ def make_patch(
             editor.set((section,), new)
     _expect(editor, deployment.model.expected_accept_length, after, accept_length)
     text = editor.document.text
-    _check(config.document, deployment.name, text, wanted)
+    _check(config.document, deployment.name, text, wanted, facts)
     named = patch_names([config.document.name])
     return Patch(text, patch_of(config.document.text, text, named.names[0], git=named.git))
 
@@ -88,12 +93,11 @@ def _expect(editor: _Deployment, old: float | None, after: Mapping[str, Any], me
         editor.set(path, round(measured, 2))
 
 
-def _check(document: Document, name: str, text: str, wanted: Deployment) -> None:
+def _check(document: Document, name: str, text: str, wanted: Deployment, facts: EngineFacts | None) -> None:
     """Read the edited text back: what it launches has to be what was measured."""
     found = load_config(parse_document(text, document.name, document.folder))
-    same = [
-        item for item in found.deployments if item.name == name and arm_key(item.model) == arm_key(wanted)
-    ]
+    models = [in_blocks(item.model, facts).model for item in found.deployments if item.name == name]
+    same = [model for model in models if arm_key(model) == arm_key(wanted)]
     if not same:
         raise UsageError(
             f"{document.name}: deployment {name} is written in a way that cannot be edited by machine; "
@@ -104,13 +108,25 @@ def _check(document: Document, name: str, text: str, wanted: Deployment) -> None
 class _Deployment:
     """One deployment's text, edited step by step: ``document`` is the file as it stands by now."""
 
-    def __init__(self, document: Document, name: str) -> None:
-        self.document = document
+    def __init__(self, document: Document, name: str, facts: EngineFacts | None) -> None:
+        self.document, self._facts = document, facts
         self.root: KeyPath = ("deployments", name)
 
     def find(self, path: KeyPath) -> KeyPath | None:
         """The document path of a key of the deployment, in the file's own spelling; None where it is
         absent."""
+        return self._in_block(path) or self._under_server(path)
+
+    def _under_server(self, path: KeyPath) -> KeyPath | None:
+        """The place of a block's key whose flag stands under ``server``."""
+        at = (*self.root, "server")
+        block = self.value(self.root).get("server")
+        for key in block if isinstance(block, dict) else ():
+            if BLOCKS.get(canonical(str(key), self._facts)) == path:
+                return (*at, key)
+        return None
+
+    def _in_block(self, path: KeyPath) -> KeyPath | None:
         at: KeyPath = self.root
         for depth, part in enumerate(path):
             value = self.value(at)

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic_core import ValidationError
 
+from eaglecfg.engines.blocks import BLOCKS, canonical, in_blocks
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.study.parts import SECTIONS, UNSET
 from eaglecfg.schema.deployment import Deployment
@@ -58,7 +59,7 @@ def spelled(key: str) -> tuple[str, ...]:
 
 def tree(deployment: Deployment) -> dict[str, Any]:
     """What ``deployment`` launches, as plain data with canonical keys and without anything left unset."""
-    dumped = deployment.model_dump(mode="python", exclude_unset=True)
+    dumped = in_blocks(deployment).model.model_dump(mode="python", exclude_unset=True)
     out: dict[str, Any] = {}
     for section in SECTIONS:
         value = dumped.get(section)
@@ -86,13 +87,17 @@ def apply(base: Deployment, values: Mapping[str, Any]) -> Deployment:
 
     A mapping is merged into its block; ``unset`` removes the key. A chain (topk 1) whose step count is chosen
     gets ``num_draft_tokens = num_steps + 1`` unless that is chosen too: the engine would rewrite it to that.
+    Flags under ``server`` that a block has a key for end up in that block.
     """
-    data = base.model_dump(mode="python", exclude_unset=True)
+    data = in_blocks(base).model.model_dump(mode="python", exclude_unset=True)
+    chosen: dict[tuple[str, ...], Any] = {}
     for key in sorted(values, key=lambda name: name.count(".")):
-        _put(data, spelled(key), values[key])
-    _complete_chain(data, values)
+        path = _home(spelled(key), data)
+        chosen[path] = values[key]
+        _put(data, path, values[key])
+    _complete_chain(data, chosen)
     try:
-        return Deployment.model_validate(data)
+        return in_blocks(Deployment.model_validate(data)).model
     except ValidationError as error:
         # A union reports every member; the one that got deepest is the one that was meant.
         first = max(error.errors(), key=lambda item: len(item["loc"]))
@@ -100,6 +105,18 @@ def apply(base: Deployment, values: Mapping[str, Any]) -> Deployment:
         raise UsageError(
             f"space: {where} = {first.get('input')!r} does not fit the deployment: {first['msg'].lower()}."
         ) from None
+
+
+def setting(key: str) -> tuple[str, ...]:
+    """The parts of a space key's setting, in the block that it is of: ``server.tp_size`` is parallel's."""
+    path = spelled(key)
+    return BLOCKS.get(canonical(path[-1]), path) if path[0] == "server" and len(path) == 2 else path
+
+
+def _home(path: tuple[str, ...], data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The place of a setting in ``data``: its own block, but no block that would turn speculation on."""
+    home = setting(".".join(path))
+    return home if home[0] in ("target", "parallel") or isinstance(data.get(home[0]), dict) else path
 
 
 def _put(data: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
@@ -133,12 +150,12 @@ def _put_in(block: dict[str, Any], section: str, name: str, value: Any) -> None:
         block[same[0] if same else wanted] = value
 
 
-def _complete_chain(data: dict[str, Any], values: Mapping[str, Any]) -> None:
+def _complete_chain(data: dict[str, Any], values: Mapping[tuple[str, ...], Any]) -> None:
     shape = data.get("speculative")
     if not isinstance(shape, dict):
         return
-    chosen = {path[1] for path in map(spelled, values) if path[0] == "speculative" and len(path) == 2}
-    whole = values.get("speculative")
+    chosen = {path[1] for path in values if path[0] == "speculative" and len(path) == 2}
+    whole = values.get(("speculative",))
     chosen |= set(whole) if isinstance(whole, dict) else set()
     if "num_steps" not in chosen or not isinstance(shape.get("num_steps"), int):
         return

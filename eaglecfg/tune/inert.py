@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eaglecfg.engines.blocks import in_blocks
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.loaded import LoadedConfig
-from eaglecfg.tune.arm import apply, spelled
+from eaglecfg.tune.arm import apply, setting, spelled
 from eaglecfg.tune.space import Condition, Dimension, Space
 
 RANKS = ("tp_size", "dp_size", "pp_size", "ep_size", "nnodes")
@@ -80,7 +81,7 @@ def find_inert(space: Space, asleep: Asleep) -> Inert:
 
 def inert_keys(space: Space) -> dict[str, str]:
     """Searched keys about the talk between ranks where there is one rank -> why."""
-    searched = {spelled(key) for key in space.searched}
+    searched = {setting(key) for key in space.searched}
     if any(path[0] == "parallel" for path in searched) or _ranks(space.base) > 1:
         return {}
     out = {}
@@ -104,9 +105,8 @@ def decided_by(words: Iterable[str], config: LoadedConfig) -> bool:
 
 
 def _ranks(deployment: Deployment) -> int:
-    sizes = [getattr(deployment.parallel, name) or 1 for name in RANKS]
-    given = [deployment.server.get(name) for name in RANKS]
-    return max(*sizes, *(value for value in given if isinstance(value, int)), 1)
+    parallel = in_blocks(deployment).model.parallel
+    return max(*(getattr(parallel, name) or 1 for name in RANKS), 1)
 
 
 def _tunes_nccl(key: str) -> bool:
@@ -122,7 +122,7 @@ def _tunes_nccl(key: str) -> bool:
 
 
 def _may_decide(key: str) -> bool:
-    path = spelled(key)
+    path = setting(key)
     if path[0] == "server":
         return path[-1] in DECIDES
     if path[0] == "env":

@@ -8,15 +8,15 @@ from typing import Any
 
 from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import OFF, changed_keys, spelled, tree
+from eaglecfg.tune.arm import OFF, changed_keys, setting, tree
 
 
 def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) -> str:
     """A short name: what ``keys`` of the space are in ``deployment``, and what else differs from ``base``."""
     data, before = tree(deployment), tree(base)
-    searched = any(spelled(key)[0] == "speculative" for key in keys)
+    searched = any(setting(key)[0] == "speculative" for key in keys)
     words = [_shape_words(data)] if searched or _shape_words(data) != _shape_words(before) else []
-    named = [spelled(key) for key in keys]
+    named = [setting(key) for key in keys]
     # A key with one choice says nothing, except where it sets an arm apart from the deployment as it stands.
     fixed = [tuple(key.split(".", 1)) for key in changed_keys(base, deployment)]
     for path in [*named, *(path for path in fixed if path not in named)]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
@@ -109,6 +110,7 @@ def open_study(
     config, deployment = _deployment(document, study)
     facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     simulation = require_switch(config.engine, facts) if study.step_cost is not None else None
+    deployment = loaded_in_blocks(deployment, facts)
     base = deployment.model
     space = read_space(document, study.space, base)
     inert = Inert() if keep_inert else find_inert(space, _asleep(config, deployment, study))

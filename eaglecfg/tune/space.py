@@ -14,7 +14,7 @@ from eaglecfg.rules.study.ranges import MOST_CHOICES, RANGE_KEYS, STOPS, count_o
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath, show_path
-from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, spelled
+from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, setting, spelled
 from eaglecfg.tune.label import label_of
 
 Point = dict[str, int]
@@ -103,7 +103,7 @@ class Space:
         condition = self.conditions.get(dimension.key)
         if condition is not None and condition.holds(values):
             return False
-        around = spelled(dimension.key)[0]
+        around = setting(dimension.key)[0]
         return around == dimension.key or values.get(around) != OFF
 
     def values(self, point: Mapping[str, int]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
     dimensions = [_dimension(document, key, entry) for key, entry in space.items()]
     known: dict[tuple[str, ...], str] = {}
     for dimension in dimensions:
-        path = spelled(dimension.key)
+        path = setting(dimension.key)
         if path in known:
             _refuse(document, (dimension.key,), f"the same key as {known[path]}; keep one of them")
         known[path] = dimension.key

@@ -118,8 +118,18 @@ def test_sizes_are_read_in_both_ways() -> None:
     assert sizes_of("x") == []
 
 
-def test_more_ranks_than_gpus_is_an_error() -> None:
-    found = differences("    parallel: {tp_size: 4, pp_size: 2, nnodes: 2}\n")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "parallel: {tp_size: 4, pp_size: 2, nnodes: 2}",
+        "parallel: {tp_size: 2, dp_size: 2}",
+        "server: {tensor-parallel-size: 4}",
+        "server: {tp: 4, nnode: 1}",
+        "parallel: {tp_size: 2}\n    server: {pipe: 2}",
+    ],
+)
+def test_more_ranks_than_gpus_is_an_error(line: str) -> None:
+    found = differences(f"    {line}\n")
     assert [one.code for one in found] == ["gpus-too-few"]
     assert "chat needs 4 GPUs on each host, and this one has 2" in found[0].message
     assert differences("    parallel: {tp_size: 2}\n") == []

@@ -8,7 +8,15 @@ from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.remedies import alike
-from eaglecfg.rules.study.parts import SECTIONS, WHOLE_BLOCKS, entries, is_range, split_key, study_model
+from eaglecfg.rules.study.parts import (
+    SECTIONS,
+    WHOLE_BLOCKS,
+    entries,
+    is_range,
+    setting_of,
+    split_key,
+    study_model,
+)
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.fields import fields_of
 from eaglecfg.schema.wording import nearest
@@ -33,8 +41,9 @@ def check(context: Context) -> Iterator[Item]:
             for at, item in entries(key, value):
                 if isinstance(item, dict) and not is_range(item):
                     yield from _unknown_inside(at, section, list(item))
-        if (section, name) in seen:
-            first = seen[section, name]
+        setting = setting_of(key)
+        if setting in seen:
+            first = seen[setting]
             yield Finding(
                 f"{first} and {key} are the same key of the space",
                 path=path,
@@ -43,7 +52,7 @@ def check(context: Context) -> Iterator[Item]:
                 help="keep one of the two",
                 related=((("space", first), "first given here"),),
             )
-        seen.setdefault((section, name), key)
+        seen.setdefault(setting, key)
 
 
 def _unknown(path: KeyPath, key: str, section: str, name: str, flags: Sequence[str]) -> Iterator[Finding]:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eaglecfg.engines.blocks import BLOCKS, canonical, loaded_in_blocks
+from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.schema.loaded import LoadedDeployment
 from eaglecfg.source.span import KeyPath
@@ -42,12 +44,15 @@ def state_of(path: Path) -> str:
 
 
 def deployment_of(context: Context) -> LoadedDeployment | None:
-    """The deployment that the study tunes, where its config has it."""
+    """The deployment that the study tunes, every flag in its own block, where its config has it."""
     study = study_model(context)
     if study is None or context.study_config is None:
         return None
-    named = (each for each in context.study_config.deployments if each.name == study.deployment)
-    return next(named, None)
+    config = context.study_config
+    named = next((each for each in config.deployments if each.name == study.deployment), None)
+    if named is None or config.engine is None:
+        return named
+    return loaded_in_blocks(named, load_facts(config.engine.name, config.engine.version))
 
 
 def split_key(key: str) -> tuple[str, str]:
@@ -61,6 +66,12 @@ def split_key(key: str) -> tuple[str, str]:
     elif section in ("server", "parallel", "speculative"):
         name = name.lstrip("-").replace("-", "_")
     return section, name
+
+
+def setting_of(key: str) -> tuple[str, str]:
+    """The one block and name of a space key's setting: ``server.tp_size`` is ``("parallel", "tp_size")``."""
+    section, name = split_key(key)
+    return BLOCKS.get(canonical(name), (section, name)) if section == "server" else (section, name)
 
 
 def entries(key: str, value: Any) -> Iterator[tuple[KeyPath, Any]]:
