@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.tune.arm import OFF, Arm, spelled
+from eaglecfg.tune.arm import OFF, Arm, setting
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History, Launch
 from eaglecfg.tune.ranking import arm_of
@@ -149,5 +149,5 @@ def _around(deployment: Deployment) -> str:
 
 def _named(arm: Arm, design: Design) -> str:
     """The searched values outside speculation."""
-    searched = {key for key in design.space.searched if spelled(key)[0] != "speculative"}
+    searched = {key for key in design.space.searched if setting(key)[0] != "speculative"}
     return ", ".join(f"{key} {value}" for key, value in arm.values.items() if key in searched)

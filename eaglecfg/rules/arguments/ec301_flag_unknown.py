@@ -26,19 +26,19 @@ def check(ctx: Context) -> Iterator[Item]:
         begun = flags.begun(name)
         longer = sorted(set(begun.values()))
         versions = [v for v in ctx.engine.known_versions if _has(ctx.engine.name, v, name)]
-        here = f"sglang {ctx.engine.version}"
+        here, spelled = f"sglang {ctx.engine.version}", argument.name or "''"
         if versions:
             first, last, now = versions[0], versions[-1], ctx.engine.facts_of
             order = list(ctx.engine.known_versions)
             early = order.index(now) < order.index(first)
             history = f"it came with {first}" if early else f"{last} was the last version with it"
-            message = f"{argument.name} is not a flag of {here}; {history}"
+            message = f"{spelled} is not a flag of {here}; {history}"
             advice = f"run sglang {first} or later, or leave it out" if early else _advice(ctx, longer, name)
         elif begun:
-            message = f"{argument.name} is not a flag of {here}, but the beginning of {len(begun)} options"
+            message = f"{spelled} is not a flag of {here}, but the beginning of {len(begun)} options"
             advice = _advice(ctx, longer, name)
         else:
-            message = f"{argument.name} is not a flag of {here}, nor of any other version read so far"
+            message = f"{spelled} is not a flag of {here}, nor of any other version read so far"
             advice = _advice(ctx, longer, name)
         yield Finding(
             message,
