@@ -13,7 +13,7 @@ from eaglecfg.nccl.bench.setting import _unknown as bench_says
 from eaglecfg.nccl.facts import library_strings, related, variable_names
 from eaglecfg.nccl.names import nearest, negative, opposite, same_sense, same_side
 from eaglecfg.rules.outcome import Reported
-from tests.nccl.test_rules import PCIE, report
+from tests.nccl.test_rules import PCIE, loud, report
 
 KNOWN = variable_names()
 
@@ -91,12 +91,12 @@ def test_a_name_inside_the_code_is_no_setting(tmp_path: Path) -> None:
     assert "inside NCCL's code" in one.finding.message
 
 
-@pytest.mark.parametrize("name", ["NCCL_IB_PKEY_VALUE", "NCCL_GIN_PROXY_NTHREADS", "NCCL_WHOLLY_OTHER"])
+@pytest.mark.parametrize("name", ["NCCL_IB_PKEY_WORD", "NCCL_GIN_PROXY_NTHREAD", "NCCL_WHOLLY_OTHER"])
 def test_beyond_the_facts_nothing_is_certain(name: str, tmp_path: Path) -> None:
-    one = unknown(name, "1", tmp_path, "2.32.3")
+    one = unknown(name, "1", tmp_path, "2.40.1")
     assert one.severity.value == "warning"
-    assert "2.30.7" in one.finding.why
     assert "2.32.3" in one.finding.why
+    assert "2.40.1" in one.finding.why
     assert one.finding.fix is None or not one.finding.fix.safe
 
 
@@ -114,3 +114,19 @@ def test_the_machine_and_the_measurement_know_the_opposite_too() -> None:
 
 def machine_finding(name: str) -> list[Finding]:
     return list(_unknown(name, "the environment sets"))
+
+
+@pytest.mark.parametrize("name", ["NCCL_IB_PKEY_VALUE", "NCCL_GIN_PROXY_NTHREADS"])
+@pytest.mark.parametrize(("version", "rules"), [("2.30.7", ["EC602"]), ("2.31.2", []), ("2.32.3", [])])
+def test_names_of_the_newest_library_are_known(
+    name: str, version: str, rules: list[str], tmp_path: Path
+) -> None:
+    assert loud(report(tmp_path, {name: "1"}, {**PCIE, "nccl_version": version})) == rules
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NCCL_LL_THRESHOLD", "NCCL_TREE_THRESHOLD", "NCCL_IB_RETURN_ASYNC_EVENTS", "NCCL_UID_STAGGER_RATE"],
+)
+def test_names_that_an_old_library_does_not_have(name: str, tmp_path: Path) -> None:
+    assert loud(report(tmp_path, {name: "1"}, {**PCIE, "nccl_version": "2.21.5"})) == ["EC602"]

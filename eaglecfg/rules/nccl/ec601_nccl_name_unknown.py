@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from eaglecfg.nccl.variables import Variable
     from eaglecfg.rules.nccl.settings import Settings
 
-NEWEST_READ = "2.30.7"
+NEWEST_READ = "2.32.3"
 """The newest NCCL whose strings the facts were compared with."""
 
 
