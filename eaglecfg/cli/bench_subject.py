@@ -13,7 +13,6 @@ from eaglecfg.cli.output import DEFAULT_FILES, hub_settings, read_files, refuse_
 from eaglecfg.errors import UsageError
 from eaglecfg.machine.environment import in_force, read_conf_files
 from eaglecfg.machine.places import Places
-from eaglecfg.machine.redact import redact_environment
 from eaglecfg.nccl.bench.plan import BenchPlan
 from eaglecfg.nccl.bench.setting import (
     Setting,
@@ -27,6 +26,7 @@ from eaglecfg.nccl.bench.setting import (
 )
 from eaglecfg.nccl.bench.size import Size, fitting, parse_counts, parse_sizes, read_dtype, shape_sizes
 from eaglecfg.record import record
+from eaglecfg.source.secrets import redact_environment
 from eaglecfg.tune.collective_subject import (
     deployment_shape,
     gpus_seen,

@@ -12,9 +12,9 @@ from typing import Any
 from eaglecfg.live.accept import accept_length, interval
 from eaglecfg.live.http import Deadline, Server, Unanswered, parsed
 from eaglecfg.live.prompts import Asked, choose
-from eaglecfg.machine.redact import is_secret_name, redact_data, redact_text
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.live.running import Generations, Running
+from eaglecfg.source.secrets import is_secret_name, redact_data, redact_text
 from eaglecfg.tune.client import INFO_PATHS
 from eaglecfg.tune.counters import HISTOGRAMS, Acceptance, add_up, read_request
 from eaglecfg.tune.trial import Prompt

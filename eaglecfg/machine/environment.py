@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from eaglecfg.machine.places import Places
-from eaglecfg.machine.redact import redact_environment
 from eaglecfg.record import record
+from eaglecfg.source.secrets import redact_environment
 
 STARTS = ("NCCL_", "TORCH_NCCL_", "CUDA_", "SGLANG_", "SGL_", "PYTORCH_", "EAGLECFG_")
 # Of NVIDIA_* the rest describes the image to the container runtime.

@@ -21,8 +21,8 @@ from eaglecfg.machine.processes import (
     holders,
     listeners,
 )
-from eaglecfg.machine.redact import redact_arguments
 from eaglecfg.record import record
+from eaglecfg.source.secrets import redact_arguments
 
 DEFAULT_PORT = 30000
 """--port where it is not given; sglang 0.5.4.post1 to 0.5.23, srt/server_args.py."""

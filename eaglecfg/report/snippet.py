@@ -1,4 +1,4 @@
-"""Lines of the user's file with marks under the words that matter."""
+"""Lines of the user's file with marks under the words that matter; secrets blanked."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from eaglecfg.record import record
 from eaglecfg.report.styled import Line, Part, Style, cells, line, visible
 from eaglecfg.source.document import Document
+from eaglecfg.source.secret_places import line_without
 from eaglecfg.source.span import KeyPath, Span
 
 LONGEST_LINE = 160
@@ -49,7 +50,7 @@ def snippet(
         if previous is not None and number > previous + 1:
             out.append(line(bar, Part("   ...", "dim")))
         previous = number
-        text = document.lines[number - 1] if number <= len(document.lines) else ""
+        text = line_without(document, number)
         here = sorted(by_line.get(number, []), key=lambda m: m.span.start, reverse=True)
         window = _window(text, here, max(MIN_WIDTH, min(width, LONGEST_LINE) - gutter - 3))
         out.append(line(Part(f"{number:>{gutter}} |", "place"), " ", window.text))

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from eaglecfg.machine.redact import SECRET_ENDINGS, SECRET_WORDS, is_secret_name, redact_text
-
-
-def is_secret_variable(name: str) -> bool:
-    """Whether an environment variable of this name usually holds a secret."""
-    return is_secret_name(name)
+from eaglecfg.source.secrets import is_secret_name, redact_text
 
 
 def is_secret_flag(name: str, kind: str) -> bool:
-    """Whether the server flag ``name`` takes a secret. ``kind`` is the type of its values, empty: not known.
-
-    Many flags speak of the tokens of a model (``speculative_token_map``), so only the last word counts.
-    """
-    upper = name.upper().replace("-", "_")
-    return kind in ("", "str") and (
-        upper.rpartition("_")[2] in SECRET_WORDS or upper.endswith(SECRET_ENDINGS)
-    )
+    """Whether the server flag ``name`` takes a secret. ``kind``: the type of its values, empty: unknown."""
+    return kind in ("", "str") and is_secret_name(name.lower())
 
 
 def is_secret_value(text: str) -> bool:

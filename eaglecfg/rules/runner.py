@@ -24,6 +24,8 @@ from eaglecfg.schema.load_study import kind_of, load_study
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
+from eaglecfg.source.secret_places import secrets_of
+from eaglecfg.source.secrets import redact_text
 
 if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
@@ -280,7 +282,9 @@ def _settled(items: Iterator[Item]) -> Iterator[Item]:
 def _skipped(rule: Rule, item: NotChecked, document: Document, name: str | None) -> Skipped:
     place = document.place(item.path or (("deployments", name) if name is not None else ()))
     span = place.value if item.path or place.key is None else place.key
-    return Skipped(rule, item.reason, document, name, item.incomplete, span, item.path, item.help)
+    without = secrets_of(document).without
+    reason, help = without(item.reason), without(item.help)
+    return Skipped(rule, reason, document, name, item.incomplete, span, item.path, help)
 
 
 def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context, tally: _Tally) -> None:
@@ -311,7 +315,8 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity
             span = finding.span or at
-            tally.findings.append(Reported(rule, tidied(finding), severity, document, span, name))
+            found_here = tidied(finding, secrets_of(document))
+            tally.findings.append(Reported(rule, found_here, severity, document, span, name))
 
 
 def _config(document: Document, tally: _Tally) -> LoadedConfig:
@@ -337,7 +342,12 @@ def _context(
 def _crash(rule: Rule | None, error: Exception, name: str | None) -> Crash:
     import traceback
 
-    return Crash(rule, f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)
+    return Crash(
+        rule,
+        redact_text(f"{type(error).__name__}: {error}"),
+        "".join(traceback.format_exception(error)),
+        name,
+    )
 
 
 _DRAFT_NEEDS = {Need.DRAFT_CONFIG, Need.DRAFT_NAMES, Need.DRAFT_TENSORS, Need.CAPTURE, Need.TRAINED}

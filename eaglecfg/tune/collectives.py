@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.errors import UsageError
-from eaglecfg.machine.redact import redact_text
 from eaglecfg.nccl.bench.launches import Launch
 from eaglecfg.nccl.bench.plan import BenchPlan, Job, jobs
 from eaglecfg.nccl.bench.setting import DEFAULT
 from eaglecfg.nccl.bench.size import size_words
+from eaglecfg.source.secrets import redact_text
 from eaglecfg.tune.collective_ranks import Rank, RankGroup, exit_status, nccl_lines, tail
 from eaglecfg.tune.failure import classify, shown
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from eaglecfg.machine.redact import redact_text
+from eaglecfg.source.secrets import redact_text
 from eaglecfg.tune.trial import FailureClass
 
 EXCEPTION = r"^(?:\[rank\d+\]:\s*)?(?:\w+\.)*"

@@ -14,7 +14,7 @@ from typing import Any
 
 from eaglecfg.machine.ports import free_port
 from eaglecfg.machine.processes import listening_sockets
-from eaglecfg.machine.redact import redact_arguments, redact_data, redact_environment
+from eaglecfg.source.secrets import redact_arguments, redact_data, redact_environment
 from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
 from eaglecfg.tune.measure import BadOutput, Enough, Measurement, fault_of, never

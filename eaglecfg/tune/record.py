@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from eaglecfg.machine.processes import Process, command_line
-from eaglecfg.machine.redact import redact_arguments
+from eaglecfg.source.secrets import redact_arguments
 
 
 def write(folder: Path, name: str, data: Any) -> None:

@@ -11,7 +11,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eaglecfg.machine.redact import redact_environment
+from eaglecfg.source.secrets import redact_environment
 from eaglecfg.tune.gpu import Gpu
 
 ACTING = (

@@ -15,10 +15,11 @@ from eaglecfg.review.imports.mounts import on_the_host
 from eaglecfg.review.imports.text import Note, Text
 from eaglecfg.review.placing import ALGORITHM, DRAFT, MODEL, places
 from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
-from eaglecfg.review.secrets import is_secret_flag, is_secret_value, is_secret_variable, variable_of
+from eaglecfg.review.secrets import is_secret_flag, is_secret_value, variable_of
 from eaglecfg.schema.deployment import Parallel, Speculative
 from eaglecfg.source.characters import control_in_value
 from eaglecfg.source.span import KeyPath
+from eaglecfg.source.secrets import is_secret_name
 
 CHECKPOINTS = (MODEL, DRAFT)
 SHOWN_UNKNOWN = (MODEL, DRAFT, ALGORITHM)
@@ -150,10 +151,10 @@ def _stands_in(one: Setting) -> bool:
 def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
     path = _variable_path(name)
     if value.text == handed_on(name) and value.unknown:
-        if not is_secret_variable(name):
+        if not is_secret_name(name):
             told.append(Note(f"{name} is handed on from whoever launches", line))
         return Entry(path, value.text, "handed on from whoever launches")
-    if value.text and (is_secret_variable(name) or (not value.unknown and is_secret_value(value.text))):
+    if value.text and (is_secret_name(name) or (not value.unknown and is_secret_value(value.text))):
         told.append(
             Note(f"{name} is a secret: its value is not copied but handed on from whoever launches", line)
         )

@@ -14,8 +14,9 @@ from eaglecfg.engines.numerals import whole
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
 from eaglecfg.review.placing import places
-from eaglecfg.review.secrets import is_secret_flag, is_secret_value, is_secret_variable, variable_of
+from eaglecfg.review.secrets import is_secret_flag, is_secret_value, variable_of
 from eaglecfg.schema.deployment import Deployment, Engine
+from eaglecfg.source.secrets import is_secret_name
 from eaglecfg.source.span import show_path
 
 MODULE = "sglang.launch_server"
@@ -174,7 +175,7 @@ def _variables(deployment_name: str, deployment: Deployment) -> tuple[Variable, 
                 f"deployment {deployment_name}: {show_path(path)} is expected to name a variable of letters, "
                 f"digits and _, got {json.dumps(name)}; rename or remove it"
             )
-        handed = text == handed_on(name) or (text and (is_secret_variable(name) or is_secret_value(text)))
+        handed = text == handed_on(name) or (text and (is_secret_name(name) or is_secret_value(text)))
         if not handed:
             _check(deployment_name, show_path(path), text)
         out.append(Variable(name, None if handed else text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eaglecfg.machine.redact import redact_arguments, redact_data, redact_environment, redact_text
+from eaglecfg.source.secrets import redact_arguments, redact_data, redact_environment, redact_text
 
 
 def test_environment_values_of_secret_names_are_hidden() -> None:
