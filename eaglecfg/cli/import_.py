@@ -23,27 +23,36 @@ INCOMPLETE = 3
     "--output", "-o", type=click.Path(path_type=Path), help="Write to this file, which must be new."
 )
 @click.option("--schema", metavar="PATH", help="Path or address of the JSON Schema, for the file's modeline.")
+@click.option("--only", metavar="NAME", help="Import this one of several servers: a service, a deployment.")
 @traceback_option
-def command(source: str, engine_version: str | None, output: Path | None, schema: str | None) -> int:
+def command(
+    source: str, engine_version: str | None, output: Path | None, schema: str | None, only: str | None
+) -> int:
     """Make an eaglecfg.yaml of a server launch that exists.
 
     SOURCE is a file, - for stdin, a whole command in quotes, or the http:// address of a running server, of
     which only its settings are read. The file may be a shell script, a compose file, a Kubernetes manifest, a
-    Dockerfile, a saved answer of /server_info, or what eaglecfg render wrote.
+    Dockerfile, a systemd unit, a saved answer of /server_info, or what eaglecfg render wrote.
 
-    What is left out or not known is told on stderr, one line each. Exit code 3: values are left to fill in;
-    they are marked TODO in the file.
+    What is left out or not known is told on stderr, one line each. Exit code 3: something of the launch is
+    not known; it is marked TODO in the file. Exit code 0: every value of the launch stands in the file.
     """
+    output = None if output == Path("-") else output
     refuse_existing(output)
     text, shown = _read(source)
     result = import_text(
-        text, shown, engine_version=engine_version, schema=schema, running=_is_address(source)
+        text, shown, engine_version=engine_version, schema=schema, running=_is_address(source), only=only
     )
     for note in result.notes:
         line = f":{note.line}" if note.line and "\n" in text.strip() else ""
-        click.echo(f"{shown}{line}: {'TODO: ' if note.todo else ''}{note.text}", err=True)
+        click.echo(_one_line(f"{shown}{line}: {'TODO: ' if note.todo else ''}{note.text}"), err=True)
     write_new(result.text, output)
     return INCOMPLETE if result.left_open else 0
+
+
+def _one_line(text: str) -> str:
+    """``text`` for a terminal: what it was made of is others' text."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _read(source: str) -> tuple[str, str]:

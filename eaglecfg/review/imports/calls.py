@@ -27,12 +27,32 @@ _OTHERS = {
 }
 
 
+_SILENT = frozenset(
+    (
+        "echo", "printf", "pkill", "pgrep", "grep", "egrep", "fgrep", "rg", "ps", "kill", "killall",
+        "test", "[", "[[", "trap", "alias", ":", "true", "false", "logger", "cat", "tee", "sed", "awk", "curl",
+        "wget", "return", "exit", "which", "type", "wait", "sleep", "notify-send", "mail", "git", "case",
+    )
+)  # fmt: skip
+"""Commands that show, look for or end what they name, and launch nothing."""
+
+_THROUGH = frozenset(("sudo", "exec", "command", "builtin", "nohup", "time", "-E", "-n", "--"))
+_RUN_TEXT = frozenset(
+    (
+        "bash", "sh", "dash", "zsh", "ksh", "ssh", "tmux", "screen", "su", "runuser", "watch", "flock",
+        "script", "sbatch", "srun", "pdsh", "clush", "parallel", "xargs", "systemd-run", "docker", "podman",
+        "nerdctl", "kubectl", "singularity", "apptainer", "ray", "eval", "timeout",
+    )
+)  # fmt: skip
+"""Programs that run a command that they are given as one text."""
+
+
 @record
 class Call:
     """One server launch: its ``arguments``, its ``environment``, and what the prefix tells.
 
-    ``name``, where something names it: a container, a service, an object. ``source`` is where it was found.
-    ``contained``: paths are those of a container.
+    ``name``, where something names it: a container, a service, an object. ``contained``: paths are
+    those of a container.
     """
 
     arguments: tuple[Text, ...]
@@ -43,6 +63,8 @@ class Call:
     contained: bool = False
     mounts: tuple[Mount, ...] = ()
     notes: tuple[Note, ...] = ()
+    worker: bool = False
+    """It is another host of a server whose first host has a call of its own."""
 
 
 def other_engine(text: str) -> str:
@@ -50,11 +72,43 @@ def other_engine(text: str) -> str:
     return next((name for name, pattern in _OTHERS.items() if pattern.search(text)), "")
 
 
+def mentions(text: str) -> bool:
+    """Whether the text speaks of a server launch, whatever becomes of it."""
+    return _MENTIONS.search(text) is not None
+
+
+def _is_silent(words: Sequence[Text]) -> bool:
+    """Whether the command launches nothing, whatever its words are."""
+    for word in words:
+        name = posixpath.basename(word.text)
+        if name not in _THROUGH and not re.match(r"[A-Za-z_]\w*=", word.text):
+            return name in _SILENT
+    return False
+
+
 def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
     """The launches in a script, and what is to be told about the whole of it."""
     script = follow(text, line=line)
-    calls = [call for command in script.commands for call in calls_of_command(command)]
-    notes = list(script.notes) if calls else []
+    open_here = tuple(note for note in script.notes if note.todo)
+    calls = [
+        replace(call, notes=(*open_here, *call.notes))
+        for command in script.commands
+        for call in calls_of_command(command)
+    ]
+    notes = [note for note in script.notes if not note.todo] if calls else []
+    notes += [
+        Note(
+            f"{command.words[0].text} begins a line of its own: the command above does not reach it",
+            command.line,
+        )
+        for command in script.commands
+        if calls and command.words[0].text.startswith("--")
+    ]
+    notes += [
+        Note("a here-document mentions a server: it is text, and not read as a launch", at)
+        for at, row in script.skipped
+        if calls and mentions(row)
+    ]
     notes += [
         Note(f"${name} is taken as {default!r}, its default in the script")
         for name, default in script.state.defaults.items()
@@ -64,6 +118,8 @@ def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
 
 def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
     """The launch that ``command`` is, or those in a script that it hands to a shell."""
+    if _is_silent(command.words):
+        return
     at = _start_of_arguments(command.words)
     if at is not None:
         before, arguments = command.words[: at[0]], command.words[at[1] :]
@@ -76,8 +132,21 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
         yield replace(call, notes=(*call.notes, *(Note(text, command.line) for text in told)))
         return
     for index, word in enumerate(command.words):
-        if _MENTIONS.search(word.text) and re.search(r"\s", word.text.strip()):
-            prefix = read_prefix(command.words[:index], command.environment)
+        if mentions(word.text) and re.search(r"\s", word.text.strip()):
+            before = command.words[:index]
+            if before and not any(posixpath.basename(each.text) in _RUN_TEXT for each in before):
+                return  # text for something that may show it or look for it
+            prefix = read_prefix(before, command.environment)
+            behind = command.words[index + 1 :] if not before else ()
+            surplus = tuple(
+                Note(
+                    f"the word {each.text!r} stands behind a whole command in one text",
+                    command.line,
+                    True,
+                    "server",
+                )
+                for each in behind
+            )
             state = State(dict(prefix.environment), set(prefix.environment))
             inside = follow(word.text, state, depth + 1, command.line)
             for inner in inside.commands:
@@ -89,7 +158,7 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
                         image=call.image or outer.image,
                         contained=call.contained or outer.contained,
                         mounts=(*outer.mounts, *call.mounts),
-                        notes=(*outer.notes, *inside.notes, *call.notes),
+                        notes=(*outer.notes, *inside.notes, *surplus, *call.notes),
                     )
             return
 
@@ -103,7 +172,10 @@ def _call(command: Command, prefix: Prefix, arguments: tuple[Text, ...]) -> Call
         image=prefix.image,
         contained=prefix.contained,
         mounts=prefix.mounts,
-        notes=tuple(Note(text, command.line) for text in prefix.left_out),
+        notes=(
+            *(Note(text, command.line) for text in prefix.left_out),
+            *(Note(text, command.line, todo=True, block="env") for text in prefix.todo),
+        ),
     )
 
 

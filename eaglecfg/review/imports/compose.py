@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.interpolation import compose, compose_words
@@ -13,47 +14,88 @@ from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
 from eaglecfg.source.span import KeyPath
 
-_TAKEN = frozenset(("image", "command", "entrypoint", "environment", "container_name"))
+_TAKEN = frozenset(("image", "command", "entrypoint", "environment", "container_name", "extends"))
 _OF_NO_INTEREST = frozenset(("restart", "tty", "stdin_open", "labels", "logging", "profiles", "init"))
 
 
 def calls_of_compose(part: Part) -> Iterator[Call]:
     """The launches in the services of a compose file."""
     services = part.value(("services",))
+    other = next((key for key in ("include",) if part.value((key,)) is not None), "")
     for name in services if isinstance(services, dict) else ():
-        if isinstance(services[name], dict):
-            yield from _service(part, name)
+        for call in _service(part, name) if isinstance(services[name], dict) else ():
+            if other:
+                note = Note(
+                    f"{other} is not read: it may change the service", part.at((other,)), True, "deployment"
+                )
+                call = replace(call, notes=(*call.notes, note))
+            yield call
 
 
 def _service(part: Part, name: str) -> Iterator[Call]:
-    at: KeyPath = ("services", name)
     told: list[Note] = []
-    words = [*_words(part, (*at, "entrypoint"), told), *_words(part, (*at, "command"), told)]
+    chain = _chain(part, name, told)
+    command_at, entrypoint_at = _with(part, chain, "command"), _with(part, chain, "entrypoint")
+    words = [*_words(part, entrypoint_at, told), *_words(part, command_at, told)]
     if not words:
         return
-    environment = _environment(part, (*at, "environment"), told)
-    command = Command(tuple(words), environment, part.at((*at, "command")))
-    for key in part.value(at):
-        if key == "env_file":
-            told.append(
-                Note(
-                    f"services.{name}.env_file is not read: its variables are not known", part.at((*at, key))
-                )
-            )
-        elif key == "extends":
-            told.append(Note(f"services.{name}.extends is not followed", part.at((*at, key)), todo=True))
-        elif key not in _TAKEN and key not in _OF_NO_INTEREST:
-            told.append(Note(f"left out: services.{name}.{key}", part.at((*at, key))))
-    image, _ = compose(part.text((*at, "image")))
+    environment: dict[str, Text] = {}
+    for at in reversed(chain):
+        environment |= _environment(part, (*at, "environment"), told)
+    command = Command(tuple(words), environment, part.at(command_at))
+    for at in chain:
+        told += _left_out(part, at)
+    image, defaults = compose(part.text(_with(part, chain, "image")))
+    told += _of_defaults(defaults, part.at(_with(part, chain, "image")))
     for call in calls_of_command(command):
         yield replace(
             call,
             name=call.name or name,
             image=call.image or image.text,
             contained=True,
-            mounts=_mounts(part, (*at, "volumes")),
+            mounts=tuple(mount for at in reversed(chain) for mount in _mounts(part, (*at, "volumes"))),
             notes=(*told, *call.notes),
         )
+
+
+def _chain(part: Part, name: str, told: list[Note]) -> list[KeyPath]:
+    """The service, the one that it extends, and so on. Raises UsageError where they extend each other."""
+    chain: list[KeyPath] = [("services", name)]
+    while True:
+        at = chain[-1]
+        given = part.value((*at, "extends"))
+        if given is None:
+            return chain
+        other = part.text((*at, "extends", "service") if isinstance(given, dict) else (*at, "extends"))
+        following: KeyPath = ("services", other)
+        if isinstance(given, dict) and "file" in given:
+            text = f"extends takes {other} of {part.text((*at, 'extends', 'file'))}, which is not read"
+            told.append(Note(text, part.at((*at, "extends")), True, "deployment"))
+            return chain
+        if following in chain:
+            raise UsageError(f"line {part.at((*at, 'extends'))}: services.{name} extends itself")
+        if not isinstance(part.value(following), dict):
+            text = f"extends takes {other}, which this file does not have"
+            told.append(Note(text, part.at((*at, "extends")), True, "deployment"))
+            return chain
+        chain.append(following)
+
+
+def _with(part: Part, chain: list[KeyPath], key: str) -> KeyPath:
+    """The place of ``key``: that of the first service in the chain that has it."""
+    return next(((*at, key) for at in chain if part.value((*at, key)) is not None), (*chain[0], key))
+
+
+def _left_out(part: Part, at: KeyPath) -> list[Note]:
+    told = []
+    shown = f"services.{at[1]}"
+    for key in part.value(at):
+        line = part.at((*at, key))
+        if key == "env_file":
+            told.append(Note(f"{shown}.env_file is not read: its variables are not known", line, True, "env"))
+        elif key not in _TAKEN and key not in _OF_NO_INTEREST:
+            told.append(Note(f"left out: {shown}.{key}", line))
+    return told
 
 
 def _mounts(part: Part, path: KeyPath) -> tuple[Mount, ...]:

@@ -18,8 +18,8 @@ from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
 from eaglecfg.review.secrets import is_secret_flag, is_secret_value, variable_of
 from eaglecfg.schema.deployment import Parallel, Speculative
 from eaglecfg.source.characters import control_in_value
+from eaglecfg.source.secrets import is_secret_name, redact_text
 from eaglecfg.source.span import KeyPath
-from eaglecfg.source.secrets import is_secret_name
 
 CHECKPOINTS = (MODEL, DRAFT)
 SHOWN_UNKNOWN = (MODEL, DRAFT, ALGORITHM)
@@ -43,6 +43,8 @@ class Imported:
     name: str
     entries: tuple[Entry, ...]
     notes: tuple[Note, ...]
+    worker: bool = False
+    """It is one of several hosts of a server, and not the first."""
 
     @property
     def model(self) -> str:
@@ -52,7 +54,14 @@ class Imported:
     @property
     def left_open(self) -> int:
         """Values that somebody has to fill in."""
-        return sum(entry.open or entry.remark.startswith("TODO") for entry in self.entries)
+        return sum(entry.open or entry.remark.startswith("TODO") for entry in self.entries) + len(self.todos)
+
+    @property
+    def todos(self) -> tuple[tuple[str, str], ...]:
+        """(block, text) of what is to be done and belongs to no line of its own."""
+        return tuple(
+            dict.fromkeys((note.block, note.text) for note in self.notes if note.todo and note.block)
+        )
 
 
 def import_call(call: Call, facts: EngineFacts | None) -> Imported:
@@ -66,6 +75,7 @@ def from_settings(
 ) -> Imported:
     """The deployment of ``settings`` in the environment of ``call``."""
     told = list(notes)
+    worker = call.worker or _is_worker(settings)
     kept = _without_rank(dict(settings), told, call.line)
     known = {name: one.value for name, one in kept.items()}
     where = places(known)
@@ -80,13 +90,25 @@ def from_settings(
             Note("a draft without --speculative-algorithm is not run; it is kept under server", call.line)
         )
     if isinstance(file := known.get("config"), str):
-        told.append(Note(f"the engine reads further settings from {file}, which are not here", call.line))
+        text = f"the engine reads further settings from {file}, which is not read here"
+        told.append(Note(text, call.line, todo=True, block="server"))
     stand_ins = {NODE_RANK, *(name for one in kept.values() if _stands_in(one) for name in one.unknown)}
     stand_ins |= {variable_of(name) for name in kept}
     for variable, value in sorted(call.environment.items()):
         if not (variable in stand_ins and value.text == handed_on(variable)):
             entries.append(_variable(variable, value, told, call.line))
-    return Imported(call.name, tuple(entries), tuple(told))
+    return Imported(call.name, tuple(entries), tuple(dict.fromkeys(told)), worker)
+
+
+def _is_worker(settings: Mapping[str, Setting]) -> bool:
+    rank, nodes = settings.get("node_rank"), settings.get("nnodes")
+    return (
+        rank is not None
+        and isinstance(rank.value, int)
+        and rank.value > 0
+        and nodes is not None
+        and nodes.value != 1
+    )
 
 
 def _without_rank(settings: dict[str, Setting], told: list[Note], line: int) -> dict[str, Setting]:
@@ -150,7 +172,7 @@ def _stands_in(one: Setting) -> bool:
 
 def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
     path = _variable_path(name)
-    if value.text == handed_on(name) and value.unknown:
+    if value.text == handed_on(name) and value.unknown == (name,):
         if not is_secret_name(name):
             told.append(Note(f"{name} is handed on from whoever launches", line))
         return Entry(path, value.text, "handed on from whoever launches")
@@ -165,7 +187,7 @@ def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
             f"{', '.join(value.unknown)} is not known here" if value.unknown else "it cannot be written here"
         )
         told.append(Note(f"{name} is left out: {why}", line, todo=True))
-        return Entry(path, value.text, f"TODO: {why}", open=True)
+        return Entry(path, redact_text(value.text), f"TODO: {why}", open=True)
     return Entry(path, value.text)
 
 

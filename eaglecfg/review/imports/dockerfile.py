@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
@@ -16,29 +17,55 @@ from eaglecfg.review.imports.text import Note, Text
 INSTRUCTION = re.compile(r"^\s*(FROM|ENV|ARG|ENTRYPOINT|CMD)\s+((?:[^\n\\]|\\(?:\r?\n|.))*)", re.I | re.M)
 
 
+@dataclass(slots=True)
+class _Stage:
+    image: str
+    state: State
+    parts: dict[str, list[Text]]
+
+
 def calls_of_dockerfile(text: str) -> Iterator[Call]:
     """The launch that the image starts by itself."""
-    state = State(all_exported=True)
-    image = ""
-    parts: dict[str, list[Text]] = {}
+    given = State()
+    stages: dict[str, _Stage] = {}
+    stage = _Stage("", State(), {})
     line = 0
     for found in INSTRUCTION.finditer(text):
         word, rest = found[1].upper(), re.sub(r"\\\r?\n", " ", found[2]).strip()
         line = text.count("\n", 0, found.start(1)) + 1
         if word == "FROM":
-            image, parts = rest.split()[0] if rest.split() else "", {}
-            state = State(all_exported=True)
+            stage = _stage(rest, given, stages)
+        elif word == "ARG" and not stage.image:
+            _assign(rest, given, exported=False)
         elif word in ("ENV", "ARG"):
-            _assign(rest, state, exported=word == "ENV")
+            if word == "ARG" and "=" not in rest and (value := given.variables.get(rest)) is not None:
+                stage.state.variables[rest] = value
+            _assign(rest, stage.state, exported=word == "ENV")
         else:
-            parts[word] = _words(rest)
+            stage.parts[word] = _words(rest)
             if word == "ENTRYPOINT":
-                parts.pop("CMD", None)  # an older CMD is dropped with it
-    words = [*parts.get("ENTRYPOINT", ()), *parts.get("CMD", ())]
-    environment = {name: value for name, value in state.environment().items() if name in state.exported}
-    for call in calls_of_command(Command(tuple(words), environment, line)):
+                stage.parts.pop("CMD", None)  # an older CMD is dropped with it
+    words = [*stage.parts.get("ENTRYPOINT", ()), *stage.parts.get("CMD", ())]
+    for call in calls_of_command(Command(tuple(words), stage.state.environment(), line)):
         note = Note("what docker run adds to the image's command is not known here", line)
-        yield replace(call, image=call.image or image, contained=True, notes=(note, *call.notes))
+        yield replace(call, image=call.image or stage.image, contained=True, notes=(note, *call.notes))
+
+
+def _stage(rest: str, given: State, stages: dict[str, _Stage]) -> _Stage:
+    """What ``FROM`` begins: another stage's state, or an image by name."""
+    words = [
+        one.text for one in expand_all([each for each in Tokens(rest).read() if not each.operator], given)
+    ]
+    words = [word for word in words if not word.startswith("--")]
+    image = words[0] if words else ""
+    base = stages.get(image.lower())
+    if base is None:
+        stage = _Stage(image, State(), {})
+    else:
+        stage = _Stage(base.image, base.state.copy(), dict(base.parts))
+    if len(words) == 3 and words[1].lower() == "as":
+        stages[words[2].lower()] = stage
+    return stage
 
 
 def _assign(rest: str, state: State, *, exported: bool) -> None:

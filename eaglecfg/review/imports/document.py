@@ -56,7 +56,7 @@ def write(
         lines += (
             ["", f"  {scalar(each.name)}:"] if lines[-1] != "deployments:" else [f"  {scalar(each.name)}:"]
         )
-        lines += _blocks(each.entries)
+        lines += _blocks(each)
     return "\n".join(lines) + "\n"
 
 
@@ -67,10 +67,16 @@ def problems(text: str) -> list[str]:
     return [one.message for one in document.problems] + [one.message for one in loaded.problems]
 
 
-def _blocks(entries: Sequence[Entry]) -> Iterator[str]:
+def _blocks(one: Imported) -> Iterator[str]:
+    todos = one.todos
+    yield from (f"    # TODO: {_one_line(text)}" for where, text in todos if where == "deployment")
     for block in BLOCKS:
-        inside = [entry for entry in entries if entry.path[0] == block]
+        inside = [entry for entry in one.entries if entry.path[0] == block]
+        open_here = [f"      # TODO: {_one_line(text)}" for where, text in todos if where == block]
         if not inside:
+            if open_here:
+                yield f"    # {block}:"
+                yield from open_here
             continue
         if all(entry.open for entry in inside):
             yield f"    # {block}:"
@@ -79,6 +85,7 @@ def _blocks(entries: Sequence[Entry]) -> Iterator[str]:
         for entry in inside:
             line = f"{scalar(str(entry.path[1]))}: {_value(entry)}{_comment(entry.remark)}"
             yield f"      # {line}" if entry.open else f"      {line}"
+        yield from open_here
 
 
 def _value(entry: Entry) -> str:

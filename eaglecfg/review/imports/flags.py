@@ -49,6 +49,8 @@ def read_flags(words: Sequence[Text], facts: EngineFacts | None, line: int = 0) 
     at = 0
     if words and not words[0].text.startswith("-") and words[0].text:
         reader.add(Setting(MODEL, words[0].text, words[0].unknown), "the first word")
+        if words[0].unknown:
+            reader.may_hold_flags(words[0])
         at = 1
     while at < len(words):
         at = reader.option(words, at)
@@ -64,6 +66,12 @@ class _Reader:
 
     def tell(self, text: str) -> None:
         self.notes.append(Note(text, self.line))
+
+    def todo(self, text: str) -> None:
+        self.notes.append(Note(text, self.line, todo=True, block="server"))
+
+    def may_hold_flags(self, word: Text) -> None:
+        self.todo(f"{word.text} is not known here: it may hold flags")
 
     def add(self, setting: Setting, shown: str) -> None:
         old = self.settings.get(setting.name)
@@ -87,16 +95,18 @@ class _Reader:
             end = at + 1
         else:
             values, end = _values(words, at + 1, flag)
+            if flag is not None and flag.type == "bool" and values and values[0].unknown:
+                values, end = [], at + 1  # a switch takes no value: the word holds flags, or nothing
         self.add(self._setting(name, flag, values, option), option)
         return end
 
     def _stray(self, word: Text) -> None:
         if _of_the_caller(word):
-            self.tell('the caller\'s own arguments ("$@") are not known here')
+            self.todo('the caller\'s own arguments ("$@") are not known here: they may hold flags')
         elif word.unknown:
-            self.notes.append(Note(f"{word.text} is not known here: it may hold flags", self.line, todo=True))
+            self.may_hold_flags(word)
         else:
-            self.tell(f"the word {word.text!r} belongs to no flag")
+            self.todo(f"the word {word.text!r} belongs to no flag: the engine stops there")
 
     def _name(self, option: str) -> tuple[str, str]:
         """The flag behind an option, and what is to be told about its spelling."""
@@ -137,6 +147,10 @@ class _Reader:
         kind = flag.type if flag is not None else ""
         if kind == "bool" and texts:
             self.tell(f"{option} is a switch that takes no value: the engine stops at {texts[0]!r}")
+        if len(texts) > 1 and kind not in ("list", "json"):
+            for value in values:
+                if value.unknown and len(values) > 1 and flag is None:
+                    self.may_hold_flags(value)
         if not texts:
             if kind not in ("bool", "", "list"):
                 self.tell(f"{option} has no value: the engine stops there")

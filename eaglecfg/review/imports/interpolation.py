@@ -69,7 +69,9 @@ def _pieces(text: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
         elif operator.endswith("-"):
             defaults[name] = found["word"]
             out.append((found["word"], ""))
-        elif not operator.endswith("+"):
+        elif operator.endswith("+"):
+            out.append(("", found[0][2:-1]))
+        else:
             out.append(("", name))
     return [*out, (text[at:], "")], defaults
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.interpolation import kubernetes
 from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.shell_script import Command
 from eaglecfg.review.imports.text import Note, Text, not_known
-from eaglecfg.review.imports.yaml_source import Part
+from eaglecfg.review.imports.yaml_source import TEMPLATE, Part
 from eaglecfg.source.span import KeyPath
 
 DEEPEST = 14
@@ -21,8 +22,11 @@ _TAKEN = frozenset(("name", "image", "command", "args", "env"))
 
 def calls_of_manifest(part: Part) -> Iterator[Call]:
     """The launches in all containers of the objects in ``part``."""
+    leads = part.value(("spec", "leaderWorkerTemplate", "leaderTemplate")) is not None
     for path, owner in _containers(part, (), "", 0):
-        yield from _container(part, path, owner)
+        worker = leads and "workerTemplate" in path
+        for call in _container(part, path, owner):
+            yield replace(call, worker=worker)
 
 
 def _containers(part: Part, path: KeyPath, owner: str, depth: int) -> Iterator[tuple[KeyPath, str]]:
@@ -59,11 +63,21 @@ def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
         return
     for key in part.value(at):
         if key == "envFrom":
-            told.append(Note("envFrom is not read: its variables are not known", part.at((*at, key))))
+            told.append(
+                Note("envFrom is not read: its variables are not known", part.at((*at, key)), True, "env")
+            )
         elif key not in _TAKEN:
             told.append(Note(f"left out: {key} of the container", part.at((*at, key))))
     command = Command(tuple(words), environment, part.at((*at, "command")))
     for call in calls_of_command(command):
+        shown = (*call.arguments, *call.environment.values(), Text(part.text((*at, "image"))))
+        if not part.rendered and (
+            template := next((one.text for one in shown if TEMPLATE.search(one.text)), "")
+        ):
+            raise UsageError(
+                f"line {command.line}: {template[:80]} is a template; render the chart first: "
+                "helm template ... | eaglecfg import -"
+            )
         yield replace(
             call,
             name=call.name or owner or part.text((*at, "name")),
@@ -83,9 +97,10 @@ def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]
         if not name:
             continue
         if isinstance(given, dict):
-            out[name] = not_known(name)
-            if "secretKeyRef" not in given:
-                source = next(iter(given), "valueFrom")
+            source = next(iter(given), "valueFrom")
+            secret = source == "secretKeyRef"
+            out[name] = not_known(name) if secret else Text(f"${{{name}}}", (f"the {source} of {name}",))
+            if not secret:
                 told.append(Note(f"{name} comes from a {source}", part.at((*path, index))))
         else:
             out[name] = kubernetes(part.text((*path, index, "value")), out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -49,14 +50,35 @@ def fetch(url: str) -> str:
         proper = False
     if not proper or "@" in parts.netloc:
         raise UsageError(f"{url}: an address of the form http://host:port is expected")
+    end = time.monotonic() + SECONDS
     base = f"{parts.scheme}://{parts.netloc}"
     paths = (parts.path,) if parts.path.strip("/") else PATHS
-    end = time.monotonic() + SECONDS
     for path in paths:
-        body = _get(base + path, end)
+        body = _within(base + path, end)
         if body is not None:
             return body
     raise UsageError(f"{url}: the server has no {' and no '.join(paths)}; is it SGLang?")
+
+
+def _within(address: str, end: float) -> str | None:
+    """``_get``, given up at ``end`` whatever the server does: its socket counts each wait alone."""
+    found: list[str | None] = []
+    failed: list[UsageError] = []
+
+    def ask() -> None:
+        try:
+            found.append(_get(address, end))
+        except UsageError as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(max(0.1, end - time.monotonic()))
+    if failed:
+        raise failed[0]
+    if not found:
+        raise UsageError(f"{address}: no whole answer within {SECONDS:.0f} s")
+    return found[0]
 
 
 def _get(address: str, end: float) -> str | None:
@@ -88,7 +110,8 @@ def _get(address: str, end: float) -> str | None:
             raise UsageError(f"{address}: the server answers with status {error.code}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
-        raise UsageError(f"{address}: no answer ({reason})") from None
+        shown = "".join(letter if letter.isprintable() else "?" for letter in str(reason)[:200])
+        raise UsageError(f"{address}: no answer ({shown})") from None
 
 
 def parse_info(text: str, shown: str) -> Mapping[str, Any]:

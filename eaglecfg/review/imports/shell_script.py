@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import posixpath
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
-from eaglecfg.review.imports.shell_state import State, assignment, expand, expand_all, expand_whole
+from eaglecfg.review.imports.shell_flow import (
+    CHANGED,
+    CLOSES,
+    OPENS,
+    PIPES,
+    assigned_in,
+    body_of,
+    piped,
+    settle,
+)
+from eaglecfg.review.imports.shell_state import State, Value, assignment, expand, expand_all, expand_whole
 from eaglecfg.review.imports.shell_tokens import REDIRECTIONS, Token, Tokens
-from eaglecfg.review.imports.text import Note, Text, not_known
+from eaglecfg.review.imports.text import Note, Text, joined, not_known
 
-_OPENS = frozenset(("if", "for", "while", "until", "case", "select", "{"))
 _BRANCHES = frozenset(("then", "elif", "else", "do"))
-_CLOSES = frozenset(("fi", "done", "esac", "}"))
 _DECLARES = frozenset(("export", "declare", "typeset", "local", "readonly"))
-_TESTS = frozenset(("[", "[[", "test", "grep", "command", "which", "type", "!"))
+_SURE = frozenset(
+    (
+        "cd", "export", "declare", "typeset", "local", "readonly", "source", ".", "set", "shift", "unset",
+        "mkdir", "pushd", "popd", "echo", "printf", "pip", "pip3", "apt-get", "apt", "conda", "module",
+        "ulimit", "sleep", "true", ":", "rm", "cp", "ln", "wait", "trap", "alias", "eval", "sudo", "uv",
+    )
+)  # fmt: skip
+"""Commands behind which ``&&`` is no question: a script that goes on has them succeed."""
+
 DEEPEST = 8
 """Functions inside functions, and scripts inside quotes of scripts."""
 
@@ -31,12 +48,18 @@ class Command:
 
 @dataclass(slots=True)
 class _Block:
-    """An open block. ``before`` is what was known when it began, ``assigned`` what it assigns."""
+    """An open block. ``before`` is what was known when it began, ``assigned`` what it changes, ``ends`` what
+    was known at the end of each of its branches. ``doubt``: it stands behind a condition; ``apart``: it runs
+    in a process of its own. ``pattern``: of a case, the next words are a pattern."""
 
     word: str
     line: int
     before: State
+    doubt: bool = False
+    apart: bool = False
     assigned: set[str] = field(default_factory=set)
+    ends: list[State] = field(default_factory=list)
+    pattern: bool = False
 
 
 class Script:
@@ -49,45 +72,85 @@ class Script:
         self.notes: list[Note] = []
         self.functions: dict[str, list[Token]] = {}
         self.called: set[str] = set()
+        self.skipped: list[tuple[int, str]] = []
         self._blocks: list[_Block] = []
-        self._doubtful = False
+        self._doubt = False
+        self._left = False
+        """A function may have been left by now, under a condition."""
+        self._ended = ""
+        """What ended the script for certain, or the function."""
+        self._listed: set[str] = set()
+        self._locals: list[dict[str, tuple[Value | None, bool, bool]]] = []
 
     def run(self, text: str, line: int = 1) -> None:
         """Follow ``text``. Raises UsageError, with the line, for what no shell would read."""
+        self._read(text, line)
+        for name in [name for name in self.functions if name not in self.called]:
+            self._ended = ""
+            self._call(name, None)  # nobody calls it here, its launch is a launch all the same
+
+    def _read(self, text: str, line: int) -> None:
         if self.depth > DEEPEST:
             raise UsageError(f"line {line}: more than {DEEPEST} scripts inside each other")
-        self._follow(Tokens(text, line).read())
-        for name in [name for name in self.functions if name not in self.called]:
-            self._call(name, None)  # nobody calls it here, its launch is a launch all the same
+        tokens = Tokens(text, line)
+        read = tokens.read()
+        self.skipped += tokens.skipped
+        self._follow(read)
 
     def _follow(self, tokens: Sequence[Token]) -> None:
         words: list[Token] = []
-        at, before, operator = 0, "", ""
+        at, operator = 0, ""
         while at <= len(tokens):
             token = tokens[at] if at < len(tokens) else Token(0, operator="\n")
             at += 1
+            block = self._blocks[-1] if self._blocks else None
             if token.operator in REDIRECTIONS:
                 at += 1  # its file
             elif not token.operator:
                 words.append(token)
+            elif block is not None and block.pattern and not (words and words[0].bare == "esac"):
+                if token.operator == ")":  # what stood before it is a pattern
+                    block.pattern, words = False, []
             elif token.operator == "(" and len(words) == 1 and words[0].bare and _is(tokens, at, ")"):
                 at = self._function(words[0].bare, tokens, at + 1)
                 words = []
-            else:
-                if words:
-                    self._doubtful = operator == "||" or (operator == "&&" and before in _TESTS)
-                    at = self._statement(words, tokens, at)
-                    before = words[0].bare
-                    words = []
-                if token.operator == "(":
-                    self._blocks.append(_Block("(", token.line, self.state.copy()))
-                elif token.operator == ")" and self._blocks and self._blocks[-1].word == "(":
-                    self.state = self._blocks.pop().before
-                if token.operator in (";;", ";&", ";;&") and self._blocks:
-                    self._branch("else")
-                operator = token.operator
+            elif token.operator == ")" and words and words[0].bare == "case":
+                self._open("case", words[0].line, operator, tokens, at)
+                self._blocks[-1].pattern = False
+                words, operator = [], ";;"
+            elif words or token.operator != "\n" or operator not in ("&&", "||", "|", "|&"):
+                at = self._end(words, token, operator, tokens, at)
+                words, operator = [], token.operator
+            if self._ended:
+                return
 
-    def _statement(self, words: list[Token], tokens: Sequence[Token], at: int) -> int:
+    def _end(self, words: list[Token], token: Token, operator: str, tokens: Sequence[Token], at: int) -> int:
+        """A command that ends at the operator ``token``, and what this means for the next one."""
+        before = words[0].bare if words else ""
+        sure = before in _SURE or bool(words and all(assignment(word) is not None for word in words))
+        if words:
+            apart = operator in PIPES or token.operator in (*PIPES, "&")
+            at = self._statement(words, tokens, at, operator, apart=apart)
+        if token.operator == "(":
+            self._open("(", token.line, operator, tokens, at)
+        elif token.operator == ")" and self._blocks and self._blocks[-1].word == "(":
+            self._close()
+        elif token.operator in (";;", ";&", ";;&") and self._blocks:
+            self._branch("else")
+            self._blocks[-1].pattern = self._blocks[-1].word == "case"
+        if token.operator == "&":  # the whole list runs apart, what it assigned is lost
+            for name in self._listed:
+                self.state.assign(name, not_known(name))
+        if token.operator == "||" or (token.operator == "&&" and not sure):
+            self._doubt = True
+        elif token.operator not in ("&&", *PIPES, ")"):
+            self._doubt = False
+            self._listed = set()
+        return at
+
+    def _statement(
+        self, words: list[Token], tokens: Sequence[Token], at: int, operator: str, *, apart: bool
+    ) -> int:
         """One command, with the keywords in front of it. Returns where to go on."""
         while words:
             word = words[0].bare
@@ -96,65 +159,109 @@ class Script:
                 while body < len(tokens) and tokens[body].operator in ("(", ")", "\n"):
                     body += 1
                 return self._function(words[1].bare, tokens, body)
-            if word in _OPENS:
-                self._blocks.append(_Block(word, words[0].line, self.state.copy()))
+            if word in OPENS:
+                self._open(word, words[0].line, operator, tokens, at)
                 if word in ("for", "select"):
                     self._loop(words)
                     return at
                 if word == "case":
                     return at
+                apart = False
             elif word in _BRANCHES:
                 self._branch(word)
-            elif word in _CLOSES:
+            elif word in CLOSES:
                 self._close()
             elif word not in ("!", "time"):
                 break
             words = words[1:]
-        if words:
+        if words and apart:
+            outside, blocks = self.state, self._blocks
+            self.state, self._blocks = outside.copy(), []
+            self._command(words)
+            self.state, self._blocks = outside, blocks
+        elif words:
             self._command(words)
         return at
 
+    def _open(self, word: str, line: int, operator: str, tokens: Sequence[Token], at: int) -> None:
+        block = _Block(word, line, self.state.copy(), self._doubt, word == "(" or operator in PIPES)
+        if word in ("{", "if", "while", "until", "for", "case"):
+            block.apart = block.apart or piped(tokens, at)
+        block.pattern = word == "case"
+        self._blocks.append(block)
+        self._doubt = False
+        if word in ("for", "while", "until", "select"):
+            for name in assigned_in(body_of(tokens, at), self.functions):
+                self._uncertain(name)
+
+    def _uncertain(self, name: str) -> None:
+        """``name`` has one value now and another one in a later round."""
+        if name == "@":
+            self.state.given = None
+        else:
+            self.state.assign(name, not_known(name))
+            self.state.maybe.add(name)
+        for block in self._blocks[-1:]:
+            block.assigned.add(name)
+
     def _loop(self, words: list[Token]) -> None:
         if len(words) < 2 or not words[1].bare:
+            for word in words[1:]:
+                self._calculate("".join(part.text for part in word.parts))
             return
         items = expand_all(words[3:], self.state) if len(words) > 2 and words[2].bare == "in" else []
-        value = items[0] if len(items) == 1 else not_known(words[1].bare)
+        value = items[0] if len(items) == 1 and not items[0].unknown else not_known(words[1].bare)
         self._assign(words[1].bare, value)
 
     def _branch(self, word: str) -> None:
         if self._blocks and word in ("else", "elif"):
             block = self._blocks[-1]
+            block.ends.append(self.state)
             self.state = block.before.copy()
 
     def _close(self) -> None:
         if not self._blocks:
             return
         block = self._blocks.pop()
-        if block.word != "{":
+        if block.apart:
             self.state = block.before
-            for name in block.assigned:
-                self.state.assign(name, not_known(name))
-        for outer in self._blocks[-1:]:
-            outer.assigned |= block.assigned
+        elif block.word != "{" or block.doubt:
+            block.ends.append(self.state)
+            self.state = block.before
+            settle(self.state, block.assigned, block.ends)
+        self._doubt = block.doubt
+        if not block.apart:
+            for outer in self._blocks[-1:]:
+                outer.assigned |= block.assigned
 
-    def _assign(self, name: str, value: Text | tuple[Text, ...], *, more: bool = False) -> None:
-        if self._doubtful and self.state.variables.get(name) != value:
-            value = not_known(name)
-        self.state.assign(name, value, more=more)
+    def _assign(self, name: str, value: Value, *, more: bool = False) -> None:
+        self._change(name, lambda state: state.assign(name, value, more=more))
+
+    def _change(self, name: str, change: Callable[[State], None]) -> None:
+        """Do what a command does to a variable; behind a condition it may be done or not."""
+        self._listed.add(name)
         for block in self._blocks[-1:]:
             block.assigned.add(name)
+        if not self._doubt and not self._left:
+            change(self.state)
+            return
+        other = self.state.copy()
+        change(other)
+        settle(self.state, {name}, [other])
 
     def _function(self, name: str, tokens: Sequence[Token], at: int) -> int:
         """Keep the body of a function, which begins at ``at``. Returns where the script goes on."""
         while at < len(tokens) and tokens[at].operator == "\n":
             at += 1
+        braces = at < len(tokens) and tokens[at].bare == "{"
         depth, body = 0, []
         while at < len(tokens):
             token = tokens[at]
             at += 1
-            depth += (token.bare == "{" or token.operator == "(") - (
-                token.bare == "}" or token.operator == ")"
-            )
+            if braces:
+                depth += (token.bare == "{") - (token.bare == "}")
+            else:
+                depth += (token.operator == "(") - (token.operator == ")")
             body.append(token)
             if depth <= 0:
                 break
@@ -163,12 +270,33 @@ class Script:
 
     def _call(self, name: str, given: tuple[Text, ...] | None) -> None:
         self.called.add(name)
-        inner = self.state.given
+        inner, doubt, left = self.state.given, self._doubt, self._left
         self.state.given = given
+        self._left = self._left or doubt
+        self._doubt = False
+        self._locals.append({})
         self.depth += 1
         if self.depth <= DEEPEST:
+            blocks, self._blocks = self._blocks, []
+            frame = _Block("{", 0, self.state)
+            self._blocks.append(frame)
             self._follow(self.functions[name])
+            self._blocks = blocks
+            for outer in blocks[-1:]:
+                outer.assigned |= frame.assigned - {"@"} - set(self._locals[-1])
+        else:
+            self.notes.append(Note(f"{name} is not followed: functions call each other too deeply", 0, True))
         self.depth -= 1
+        for local, (value, exported, maybe) in self._locals.pop().items():
+            self.state.remove(local)
+            self.state.unset.discard(local)
+            if value is not None:
+                self.state.variables[local] = value
+            self.state.exported |= {local} if exported else set()
+            self.state.maybe |= {local} if maybe else set()
+        if self._ended == "return":
+            self._ended = ""
+        self._doubt, self._left = doubt, left
         self.state.given = inner
 
     def _command(self, words: list[Token]) -> None:
@@ -188,6 +316,9 @@ class Script:
                 self._assign(name, value, more=more)
             return
         line = words[0].line
+        if words[0].parts and words[0].parts[0].kind == "arithmetic":
+            self._calculate(words[0].parts[0].text)
+            return
         if words[0].bare in _DECLARES:
             self._declare(words)
             return
@@ -212,38 +343,95 @@ class Script:
     def _start(self, fields: list[Text], environment: dict[str, Text], line: int) -> None:
         name, rest = fields[0].text, fields[1:]
         if name == "eval":
-            inside = Script(self.state, self.depth + 1)
-            inside.functions = self.functions
-            inside.run(" ".join(one.text for one in rest), line)
-            self.commands += inside.commands
-        elif name == "set" and any(one.text in ("-a", "allexport") for one in rest):
-            self.state.all_exported = True
+            text = joined(rest, " ") if rest else Text("")
+            if any(not _has_placeholder(text.text, each) for each in text.unknown):
+                self._todo(f"eval runs {text.text[:60]}, which is not known here", line)
+            self.depth += 1
+            self._read(text.text, line)
+            self.depth -= 1
+        elif name == "set":
+            self._set(rest, line)
+        elif name == "shift":
+            self._shift(rest[0].text if rest else "1")
+        elif name in ("let", "((") or name.startswith("(("):
+            for one in fields:
+                self._calculate(one.text)
         elif name == "unset":
             for one in rest:
-                self.state.variables.pop(one.text, None)
-                self.state.exported.discard(one.text)
-        elif name in ("read", "getopts", "mapfile", "readarray"):
-            for one in rest:
+                if not one.text.startswith("-"):
+                    self._change(one.text, lambda state, gone=one.text: state.remove(gone))  # type: ignore[misc]
+        elif name in ("read", "getopts", "mapfile", "readarray", "printf"):
+            names = rest if name != "printf" else rest[1:2] if rest[:1] == [Text("-v")] else []
+            for one in names:
                 if one.text.isidentifier():
-                    self._assign(one.text, not_known(one.text))
+                    self._assign(one.text, Text(f"${{{one.text}}}", (f"what {name} puts into {one.text}",)))
         elif name in ("source", ".") and rest:
-            self.notes.append(Note(f"{rest[0].text} is not read: what it sets is not known here", line))
+            if posixpath.basename(rest[0].text) not in ("activate", "conda.sh"):
+                self._todo(f"{rest[0].text} is not read: what it sets is not known here", line)
         elif name == "cd" and rest:
             self.notes.append(
                 Note(f"the script goes to {rest[-1].text}: relative paths count from there", line)
             )
         else:
             self.commands.append(Command(tuple(fields), environment, line))
+            self._leave(name, rest)
+
+    def _leave(self, name: str, rest: list[Text]) -> None:
+        """``return``, ``exit`` and ``exec`` end what they stand in, for certain or perhaps."""
+        if name not in ("return", "exit", "exec") or (name == "exec" and not rest):
+            return
+        certain = not self._doubt and not self._left and all(block.word == "{" for block in self._blocks)
+        if certain:
+            self._ended = name
+        elif name == "return":
+            self._left = True
+
+    def _todo(self, text: str, line: int) -> None:
+        self.notes.append(Note(text, line, todo=True, block="env"))
+
+    def _set(self, rest: list[Text], line: int) -> None:
+        words = [one.text for one in rest]
+        for index, word in enumerate(words):
+            if word == "--":
+                self._listed.add("@")
+                for block in self._blocks[-1:]:
+                    block.assigned.add("@")
+                self.state.given = None if self._doubt or self._left else tuple(rest[index + 1 :])
+                return
+            on = word[:1] == "-"
+            option = word[1:2] != "o" and "a" in word[1:]
+            if word[:1] in ("-", "+") and (option or words[index + 1 : index + 2] == ["allexport"]):
+                if self._doubt or self._left or any(block.word != "{" for block in self._blocks):
+                    self._todo(f"set {word} stands under a condition: it decides what is exported", line)
+                self.state.all_exported = on
+
+    def _shift(self, count: str) -> None:
+        for block in self._blocks[-1:]:
+            block.assigned.add("@")
+        given = self.state.given
+        known = not self._doubt and not self._left and given is not None and count.isdigit()
+        if known and given is not None and int(count) <= len(given):
+            self.state.given = given[int(count) :]
+        else:
+            self.state.given = None
+
+    def _calculate(self, text: str) -> None:
+        """Arithmetic that assigns: what comes out is not followed."""
+        for found in CHANGED.finditer(text):
+            name = found[1] or found[2]
+            self._assign(name, Text(f"${{{name}}}", (f"what arithmetic makes of {name}",)))
 
     def _declare(self, words: list[Token]) -> None:
         kind = words[0].bare
-        exports, more = kind == "export", False
+        options = {letter for token in words[1:] if token.bare[:1] == "-" for letter in token.bare[1:]}
+        exports = (kind == "export" and "n" not in options) or "x" in options
+        local = bool(self._locals) and kind in ("local", "declare", "typeset") and "g" not in options
         for token in words[1:]:
-            if token.bare.startswith(("-", "+")):
-                exports = exports or ("x" in token.bare and token.bare[0] == "-")
-                exports = exports and not (kind == "export" and "n" in token.bare)
+            if token.bare[:1] in ("-", "+") and token.bare:
                 continue
             found = assignment(token)
+            value: Value | None = None
+            more = False
             if found is not None:
                 name, more, inner = found
                 items = inner.items
@@ -252,19 +440,34 @@ class Script:
                     if items is not None
                     else expand_whole(inner, self.state)
                 )
-                self._assign(name, value, more=more)
+                if options & {"i", "n", "l", "u"} and kind != "export":
+                    value = not_known(name)
                 names = [name]
             else:
                 names = [one.text for one in expand(token, self.state)]
-                for name in names:
-                    if exports and name not in self.state.variables and name.isidentifier():
-                        self.state.variables[name] = not_known(name)
-            if exports:
-                self.state.exported.update(names)
+            for name in names:
+                self._declared(name, value, more=more, local=local, exports=exports)
+
+    def _declared(self, name: str, value: Value | None, *, more: bool, local: bool, exports: bool) -> None:
+        if not name.isidentifier():
+            return
+        if local and name not in self._locals[-1]:
+            state = self.state
+            self._locals[-1][name] = (state.variables.get(name), name in state.exported, name in state.maybe)
+            if value is None:
+                self._change(name, lambda state: state.remove(name))
+        if value is not None:
+            self._assign(name, value, more=more)
+        if exports:
+            self._change(name, lambda state: state.export(name))
 
 
 def _is(tokens: Sequence[Token], at: int, operator: str) -> bool:
     return at < len(tokens) and tokens[at].operator == operator
+
+
+def _has_placeholder(text: str, name: str) -> bool:
+    return f"${{{name}}}" in text
 
 
 def follow(text: str, state: State | None = None, depth: int = 0, line: int = 1) -> Script:

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
+from eaglecfg.review.imports.arithmetic import calculated
 from eaglecfg.review.imports.shell_tokens import Part, Token, Tokens
 from eaglecfg.review.imports.text import EMPTY, Text, joined, not_known, spelled
 
 _PARAMETER = re.compile(r"([A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-])(\[[@*]\])?(?:(:?[-=?+])(.*))?\Z", re.S)
+_FROM_ARGUMENT = re.compile(r"@:([1-9]\d?)\Z")
+_BRACES = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
+_PATTERN = re.compile(r"[*?]|\[[^\]\s]*\]")
+_ARITHMETIC = re.compile(r"\$\(\((.*)\)\)\Z", re.S)
+_STANDS_FOR = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*(?:\+=\.\.\.)?\}")
 _LIST_OF_ALL = ("@", "*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=(.*)\Z", re.S)
 _SPLIT = re.compile(r"[ \t\n]+")
@@ -19,6 +25,9 @@ MOST_TEXT = 4 * 1024 * 1024
 
 MOST_COMMANDS = 20_000
 """Commands of one script, those of functions once for each call."""
+
+MOST_PATTERN = 1000
+"""Letters of a word in which patterns are looked for."""
 
 Value = Text | tuple[Text, ...]
 
@@ -36,6 +45,12 @@ class State:
     defaults: dict[str, str] = field(default_factory=dict)
     """Variables that stood in for nothing with a default of the script's own, and that default."""
 
+    unset: set[str] = field(default_factory=set)
+    """Variables that the script has taken away, or declared and given no value."""
+
+    maybe: set[str] = field(default_factory=set)
+    """Variables that are exported, or have their value, under a condition."""
+
     def copy(self) -> State:
         return State(
             dict(self.variables),
@@ -45,9 +60,25 @@ class State:
             self.spent,
             self.steps,
             self.defaults,
+            set(self.unset),
+            set(self.maybe),
         )
 
+    def remove(self, name: str) -> None:
+        """What ``unset`` does."""
+        self.variables.pop(name, None)
+        self.exported.discard(name)
+        self.maybe.discard(name)
+        self.unset.add(name)
+
+    def export(self, name: str) -> None:
+        self.exported.add(name)
+        if name not in self.variables and name not in self.unset:
+            self.variables[name] = not_known(name)
+
     def assign(self, name: str, value: Value, *, more: bool = False) -> None:
+        self.maybe.discard(name)
+        self.unset.discard(name)
         old = self.variables.get(name)
         if more and old is not None:
             if isinstance(old, tuple):
@@ -66,6 +97,11 @@ class State:
                 f"the script's variables grow beyond {MOST_TEXT:,} characters; they are not followed"
             )
 
+    def number(self, name: str) -> str | None:
+        """The variable's text where all of it is known, for arithmetic."""
+        value = self.variables.get(name)
+        return value.text if isinstance(value, Text) and not value.unknown else None
+
     def step(self) -> None:
         """Count one command, so that functions that call each other end."""
         self.steps[0] += 1
@@ -76,11 +112,14 @@ class State:
 
     def environment(self) -> dict[str, Text]:
         """What a command started now finds in its environment, as far as the script decides it."""
-        return {
-            name: value
-            for name in sorted(self.exported)
-            if isinstance(value := self.variables.get(name), Text)
-        }
+        out = {}
+        for name in sorted(self.exported):
+            value = self.variables.get(name)
+            if name in self.maybe:
+                out[name] = Text(f"${{{name}}}", (f"the condition under which {name} is set",))
+            elif isinstance(value, Text):
+                out[name] = value
+        return out
 
 
 def assignment(token: Token) -> tuple[str, bool, Token] | None:
@@ -122,7 +161,17 @@ def expand(token: Token, state: State) -> list[Text]:
     if current:
         fields.append(joined(current))
     state.spend(sum(len(one.text) for one in fields))
-    return fields
+    return [spelled(one.text) if not one.unknown else one for one in fields] if _spreads(token) else fields
+
+
+def _spreads(token: Token) -> bool:
+    """Whether a shell makes more of the word than it says: ``{a,b}``, ``{1..4}``, ``*`` and the like."""
+    if not any(part.kind == "text" and not part.quoted for part in token.parts):
+        return False
+    plain = "".join(part.text if part.kind == "text" and not part.quoted else "\0" for part in token.parts)
+    if not 1 < len(plain) <= MOST_PATTERN:
+        return False
+    return bool(_BRACES.search(plain) or _PATTERN.search(plain))
 
 
 def expand_whole(token: Token, state: State) -> Text:
@@ -140,32 +189,55 @@ def _pieces(part: Part, state: State) -> list[tuple[Text | None, bool]]:
         if part.quoted and part.text.rstrip("]").endswith("*"):
             return [(joined(value, " "), False)]
         return [(one, index > 0) for index, one in enumerate(value)]
-    if part.kind != "variable" or part.quoted or value.unknown:
+    if part.kind != "variable" or part.quoted or not _splits(value):
         return [(value, False)] if value.text or part.quoted else []
+    separators = state.variables.get("IFS")
+    if separators is not None and value.text != "":
+        return [(spelled(value.text), False)]  # what it is split at is not followed
     words = _SPLIT.split(value.text)
     out: list[tuple[Text | None, bool]] = [
-        (Text(word), index > 0) for index, word in enumerate(words) if word
+        (
+            Text(
+                word, tuple(name for name in value.unknown if f"${{{name}}}" in word or name in word.split())
+            ),
+            index > 0,
+        )
+        for index, word in enumerate(words)
+        if word
     ]
     if len(words) > 1 and not words[-1]:
         out.append((None, True))
     return out
 
 
+def _splits(value: Text) -> bool:
+    """Whether every part that is not known stands in the text as one word, so that the rest can be split."""
+    return all(
+        _STANDS_FOR.fullmatch(f"${{{name}}}") and f"${{{name}}}" in value.text for name in value.unknown
+    )
+
+
 def _value(part: Part, state: State) -> Value:
     if part.kind == "text":
         return Text(part.text)
-    if part.kind == "command":
-        return spelled(part.text)
+    if part.kind in ("command", "arithmetic"):
+        inside = _ARITHMETIC.match(part.text)
+        result = calculated(inside[1], state.number) if inside else None
+        return Text(str(result)) if result is not None else spelled(part.text)
     if part.kind == "tilde":
         return Text(part.text, ("HOME" if part.text == "~" else part.text,))
+    if (later := _FROM_ARGUMENT.match(part.text)) and state.given is not None:
+        return state.given[int(later[1]) - 1 :]
     found = _PARAMETER.match(part.text)
     if found is None:
         return spelled(f"${{{part.text}}}")
     name, whole, operator, word = found[1], bool(found[2]), found[3] or "", found[4] or ""
     value = _lookup(name, state, whole=whole)
+    if value is None and name in state.unset:
+        value = EMPTY
     if not operator:
         return value if value is not None else not_known(name)
-    return _with_operator(name, value, operator, word, state)
+    return _with_operator(part, name, value, operator, word, state)
 
 
 def _lookup(name: str, state: State, *, whole: bool) -> Value | None:
@@ -182,12 +254,18 @@ def _lookup(name: str, state: State, *, whole: bool) -> Value | None:
     return value
 
 
-def _with_operator(name: str, value: Value | None, operator: str, word: str, state: State) -> Value:
-    empty = isinstance(value, Text) and not value.text
-    usable = value is not None and not (empty and operator.startswith(":"))
+def _with_operator(
+    part: Part, name: str, value: Value | None, operator: str, word: str, state: State
+) -> Value:
+    """``${NAME:-word}`` and its like. ``value`` None: nothing tells whether there is one."""
+    gone = name in state.unset and name not in state.variables
+    uncertain = isinstance(value, Text) and bool(value.unknown)
+    empty = gone or (isinstance(value, Text) and not value.text and operator.startswith(":"))
     if operator.endswith("+"):
-        return _inner(word, state) if usable else EMPTY
-    if value is not None and usable:
+        if value is None or uncertain or name in state.maybe:
+            return spelled(f"${{{part.text}}}")
+        return EMPTY if empty else _inner(word, state)
+    if value is not None and not empty:
         return value
     if operator.endswith("?"):
         return not_known(name)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from eaglecfg.errors import UsageError
 
-Kind = Literal["text", "variable", "command", "tilde"]
+Kind = Literal["text", "variable", "command", "tilde", "arithmetic"]
 
 OPERATORS = (
     "&>>", "<<<", "<<-", ";;&", "&&", "||", ";;", ";&", "|&", "&>", "<<", ">>", ">&", "<&", ">|", "<>",
@@ -50,7 +50,7 @@ DEEPEST = 40
 @dataclass(slots=True)
 class Part:
     """A part of a word. ``variable``: ``text`` is what stands between the braces of ``${...}``;
-    ``command``: ``text`` is a substitution as it is spelled."""
+    ``command``: ``text`` is a substitution as it is spelled; ``arithmetic``: a command ``((...))``."""
 
     kind: Kind
     text: str
@@ -83,6 +83,8 @@ class Tokens:
         self.line = line
         self.depth = depth
         self.heredocs: list[tuple[str, bool]] = []
+        self.skipped: list[tuple[int, str]] = []
+        """Lines of here-documents, which are text and not read as commands."""
         if depth > DEEPEST:
             raise UsageError(f"line {line}: more than {DEEPEST} substitutions inside each other")
 
@@ -112,6 +114,8 @@ class Tokens:
         if placeholder := _PLACEHOLDER.match(self.text, self.at):
             self.at = placeholder.end()
             return Token(line, [Part("command", placeholder[0])])
+        if self.text.startswith("((", self.at) and (token := self._arithmetic()) is not None:
+            return token
         for operator in OPERATORS:
             if self.text.startswith(operator, self.at):
                 if operator in ("<", ">") and self.text.startswith("(", self.at + 1):
@@ -122,6 +126,15 @@ class Tokens:
                     self._skip_heredocs()
                 return Token(line, operator=operator)
         return self._word()
+
+    def _arithmetic(self) -> Token | None:
+        """``((...))`` as one word; None where it is two brackets that close apart from each other."""
+        end = self.text.find("))", self.at, self.at + LONGEST_PART)
+        inside = self.text[self.at : end + 2] if end > 0 else ""
+        if not inside or "\n" in inside:
+            return None
+        self.at = end + 2
+        return Token(self.line, [Part("arithmetic", inside)])
 
     def _skip(self) -> None:
         text = self.text
@@ -147,6 +160,7 @@ class Tokens:
                 self.line += 1
                 if (row.lstrip("\t") if indented else row) == mark:
                     break
+                self.skipped.append((self.line - 1, row))
         self.heredocs = []
 
     def _word(self) -> Token:

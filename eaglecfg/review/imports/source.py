@@ -7,20 +7,40 @@ from typing import Literal
 
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
-from eaglecfg.review.imports.calls import Call, calls_of_script, other_engine
+from eaglecfg.review.imports.calls import Call, calls_of_script, mentions, other_engine
 from eaglecfg.review.imports.compose import calls_of_compose
 from eaglecfg.review.imports.dockerfile import calls_of_dockerfile
 from eaglecfg.review.imports.env_file import calls_of_env_file
 from eaglecfg.review.imports.manifest import calls_of_manifest
+from eaglecfg.review.imports.systemd import SECTION, calls_of_unit
 from eaglecfg.review.imports.text import Note
 from eaglecfg.review.imports.yaml_source import read_parts
 from eaglecfg.review.render.env_file import COMMAND
+from eaglecfg.review.render.header import origin_of
 from eaglecfg.schema.load import MOST_DEPLOYMENTS
 
-Kind = Literal["command", "env file", "compose file", "manifest", "Dockerfile", "server info"]
+Kind = Literal[
+    "command", "env file", "compose file", "manifest", "Dockerfile", "systemd unit", "server info"
+]  # fmt: skip
 
 _YAML = re.compile(r"^(?:services|apiVersion|kind|items)[ \t]*:", re.MULTILINE)
-_JSON = re.compile(r"\s*\{")
+_JSON = re.compile(r"\s*\{(?!\{)")
+_NOT_READ = (
+    ("a supervisor configuration", re.compile(r"^\[(?:program:|supervisord\])", re.M)),
+    (
+        "an Ansible playbook",
+        re.compile(r"^[ ]*-?[ ]*(?:hosts|tasks|ansible\.builtin\.\w+|community\.\w+\.\w+):", re.M),
+    ),
+    ("a Makefile", re.compile(r"^[A-Za-z0-9_.%/-]+[ ]*:(?!=)[^\n]*\n\t", re.M)),
+    ("a page of Markdown", re.compile(r"^[ ]*```", re.M)),
+    ("a Python program", re.compile(r"^(?:import|from) \w+(?:\.\w+)*(?: import .+)?\r?$", re.M)),
+    (
+        "a Nomad or Terraform file",
+        re.compile(r'^(?:job|resource|variable|module|provider) "[^"\n]+".*\{', re.M),
+    ),
+)
+"""What holds commands and is none of the forms that are read: part of it would be lost unseen."""
+
 _BEFORE_FROM = re.compile(r"\s*(?:#|ARG\s|$)", re.IGNORECASE)
 _FROM = re.compile(r"\s*FROM[ \t]+\S", re.IGNORECASE)
 
@@ -35,6 +55,8 @@ class Found:
 
 def kind_of(text: str) -> Kind:
     """What the text is, by how it is written."""
+    if SECTION.search(text):
+        return "systemd unit"
     if _JSON.match(text) and not re.search(r'"(?:kind|services|apiVersion)"\s*:', text):
         return "server info"
     if _is_dockerfile(text):
@@ -75,7 +97,10 @@ def find_calls(text: str, shown: str) -> Found:
             calls += calls_of_dockerfile(text)
         elif kind == "env file":
             calls += calls_of_env_file(text)
+        elif kind == "systemd unit":
+            calls += calls_of_unit(text)
         else:
+            _refuse_others(text)
             calls, notes = calls_of_script(text)
     except UsageError as error:
         if str(error).startswith(shown):
@@ -92,14 +117,30 @@ def find_calls(text: str, shown: str) -> Found:
     return Found(tuple(calls), tuple(notes))
 
 
+def _refuse_others(text: str) -> None:
+    """Raises UsageError for files that hold launches in a form of their own."""
+    for name, pattern in _NOT_READ if mentions(text) and origin_of(text) is None else ():
+        if pattern.search(text):
+            raise UsageError(
+                f"this looks like {name}, which is not read: variables and conditions of it would be lost; "
+                "import the command that it runs, in quotes"
+            )
+
+
 def _nothing(text: str, shown: str, kind: Kind) -> str:
+    if kind == "manifest" and "{{" in text:
+        return f"{shown}: this is a template; render the chart first: helm template ... | eaglecfg import -"
     other = other_engine(text)
     if other:
         return f"{shown}: this launches {other}; only SGLang servers can be imported"
     if not text.strip():
         return f"{shown}: it is empty"
     what = "this command" if kind == "command" and "\n" not in text.strip() else f"this {kind}"
-    if kind == "manifest" and "{{" in text:
-        return f"{shown}: this is a template; render the chart first: helm template ... | eaglecfg import -"
+    at = next((at for at, row in enumerate(text.split("\n"), 1) if mentions(row)), 0)
+    if at and "\n" in text.strip():
+        return (
+            f"{shown}: line {at} mentions a server, but as text that this {kind} shows, writes or hands to "
+            "something that is not read here; import that script or command itself"
+        )
     wanted = "python3 -m sglang.launch_server or sglang serve"
     return f"{shown}: {what} is expected to launch a server with {wanted}, and does not"

@@ -47,9 +47,11 @@ def spelled(text: str) -> Text:
 class Note:
     """Something to tell. ``todo``: the file needs an edit there; else it was read so, or left out.
 
-    ``line`` counts from 1, 0 where no line is meant.
+    ``line`` counts from 1, 0 where no line is meant. ``block``: where in the deployment a comment has to
+    stand for it; empty where the value's own line says so already.
     """
 
     text: str
     line: int = 0
     todo: bool = False
+    block: str = ""

@@ -7,11 +7,13 @@ from typing import Any
 
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
+from eaglecfg.review.render.header import origin_of
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import parse_document
 from eaglecfg.source.span import KeyPath
 
 _BETWEEN = re.compile(r"^---(?=[ \t\r\n]|\Z)[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
+TEMPLATE = re.compile(r"\{\{.{1,500}?\}\}", re.S)
 MOST_DOCUMENTS = 500
 
 
@@ -21,6 +23,8 @@ class Part:
 
     document: Document
     line: int
+    rendered: bool = False
+    """eaglecfg wrote it, so that nothing in it is a template."""
 
     @property
     def data(self) -> Any:
@@ -55,6 +59,7 @@ def read_parts(text: str, name: str) -> list[Part]:
     """The documents of a stream that hold mappings. Raises UsageError for one that does not parse."""
     out = []
     start = 0
+    rendered = origin_of(text) is not None
     ends = [found.start() for found in _BETWEEN.finditer(text)][:MOST_DOCUMENTS]
     for end in [*ends, len(text)]:
         piece = text[start:end]
@@ -72,6 +77,6 @@ def read_parts(text: str, name: str) -> list[Part]:
                 )
                 raise UsageError(f"{name}:{line + problem.span.start.line}: {problem.message}{hint}")
             if isinstance(document.data, dict):
-                out.append(Part(document, line))
+                out.append(Part(document, line, rendered))
         start = end
     return out
