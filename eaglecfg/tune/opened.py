@@ -111,12 +111,11 @@ def open_study(
     facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
     simulation = require_switch(config.engine, facts) if study.step_cost is not None else None
     deployment = loaded_in_blocks(deployment, facts)
-    base = deployment.model
-    space = read_space(document, study.space, base)
+    space = read_space(document, study.space, deployment.model)
     inert = Inert() if keep_inert else find_inert(space, _asleep(config, deployment, study))
     space = space.without(tuple(inert.left_out)).under(inert.conditions)
     design = make_design(study, space, _no_verdict if launch_anyway else _validator(config, deployment))
-    search, claim = _prompts(document, study, config, base, split=design.mode != "rounds")
+    search, claim = _prompts(document, study, config, deployment.model, split=design.mode != "rounds")
     plan = measure_plan(study, used := tuple(prefix) or tuple(study.launch.prefix))
     described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
     home = Path(config.document.folder).resolve() / STUDIES
