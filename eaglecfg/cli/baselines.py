@@ -6,9 +6,8 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-import click
-
 from eaglecfg.cli.files import check_writable, refuse_inputs, write_whole
+from eaglecfg.cli.output import tell
 from eaglecfg.cli.report_output import Outputs
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.baseline import baseline_text, is_baseline, read_baseline, still_open, with_baseline
@@ -39,14 +38,14 @@ def with_baselines(
     code = report.exit_code()
     if code in (2, 4):
         reason = "a file could not be taken apart" if code == 2 else "a check crashed"
-        click.echo(f"eaglecfg: {write} was not written: {reason}", err=True)
+        tell(f"eaglecfg: {write} was not written: {reason}")
         return report
     # A run that looked at one deployment says nothing about what stands there of the others.
     kept = still_open(report, read_baseline(write), rules) if _readable(write) else ()
     text = baseline_text(report, Path(os.path.realpath(write)).parent, kept)
     write_whole(Path(write), text.encode())
     if not outputs.shown.quiet:
-        click.echo(f"wrote {write}", err=True)
+        tell(f"wrote {write}")
     return with_baseline(report, read_baseline(write), rules)
 
 

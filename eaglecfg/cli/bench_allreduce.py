@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from eaglecfg.cli.bench_output import check_output
 from eaglecfg.cli.bench_subject import Wanted, make_plan
 from eaglecfg.cli.numbers import FiniteRange
-from eaglecfg.cli.output import color_option, columns, json_errors, traceback_option, write
+from eaglecfg.cli.output import color_option, columns, json_errors, tell, traceback_option, write
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import Recorded, read_recorded
 from eaglecfg.nccl.bench.plan import BenchPlan
@@ -136,7 +136,7 @@ def _alone() -> None:
 
 def note(text: str) -> None:
     """Progress, warnings and the like."""
-    click.echo(visible(text), err=True)
+    tell(visible(text))
 
 
 def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:

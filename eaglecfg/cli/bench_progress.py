@@ -15,6 +15,7 @@ import click
 
 from eaglecfg import __version__
 from eaglecfg.cli.bench_output import check_output, ends_in_a_line
+from eaglecfg.cli.output import tell
 from eaglecfg.errors import UsageError
 from eaglecfg.nccl.bench.launches import FORMAT, Launch, launch_data, plan_data
 from eaglecfg.nccl.bench.plan import BenchPlan, Job
@@ -97,7 +98,7 @@ class Progress:
     def say(self, text: str) -> None:
         """A whole line."""
         self._clear()
-        click.echo(text, err=True)
+        tell(text)
 
     def _head(self) -> str:
         assert self.job is not None
@@ -188,7 +189,7 @@ class Raw:
             self._write(data)
         except UsageError as error:
             self.stream = None
-            click.echo(f"warning: {error}; what follows is in the table alone", err=True)
+            tell(f"warning: {error}; what follows is in the table alone")
 
     def _write(self, data: Mapping[str, Any]) -> None:
         if self.stream is None:

@@ -12,6 +12,7 @@ import click
 
 from eaglecfg.cli.files import check_writable, write_whole
 from eaglecfg.cli.output import color_option, hub_settings, read_files, split_names, traceback_option
+from eaglecfg.cli.output import tell as tell_line
 from eaglecfg.errors import ConfigUnreadable, UsageError
 from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.model import Severity
@@ -154,7 +155,7 @@ def _put(before: Sequence[Document], after: Sequence[Document], originals: dict[
             write_whole(path, content)
             if links > 1:
                 others = "the other one keeps" if links == 2 else f"the other {links - 1} keep"
-                click.echo(f"{old.name}: it was a hard link; {others} the old text", err=True)
+                tell_line(f"{old.name}: it was a hard link; {others} the old text")
 
 
 def _code(report: Report, left: bool, unread: bool, fix_only: bool) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import click
 
+from eaglecfg.cli.output import tell as tell_line
 from eaglecfg.cli.output import write
 from eaglecfg.report.counts import counted
 from eaglecfg.report.styled import Line, Part, Style, line, plain, visible
@@ -67,12 +68,12 @@ def tell_base(names: PatchNames) -> None:
     """Say where a patch has to be applied, if not where we are."""
     if names.git:
         folder = shlex.quote(str(names.base))
-        click.echo(f"the patch counts from {folder}: apply it with git -C {folder} apply", err=True)
+        tell_line(f"the patch counts from {folder}: apply it with git -C {folder} apply")
     elif names.loose:
         text = (
             "a file lies outside of this folder, where patch takes none; run fix --diff in a folder above all"
         )
-        click.echo(text, err=True)
+        tell_line(text)
 
 
 def _standing(fixed: Fixed, left: Sequence[Reported], open_checks: Sequence[Skipped]) -> Iterator[Line]:

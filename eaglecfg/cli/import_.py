@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.output import tell, traceback_option
 from eaglecfg.cli.written import refuse_existing, write_new
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.importing import import_text
@@ -45,7 +45,7 @@ def command(
     )
     for note in result.notes:
         line = f":{note.line}" if note.line and "\n" in text.strip() else ""
-        click.echo(_one_line(f"{shown}{line}: {'TODO: ' if note.todo else ''}{note.text}"), err=True)
+        tell(_one_line(f"{shown}{line}: {'TODO: ' if note.todo else ''}{note.text}"))
     write_new(result.text, output)
     return INCOMPLETE if result.left_open else 0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from eaglecfg.cli.output import hub_settings, traceback_option
+from eaglecfg.cli.output import hub_settings, tell, traceback_option
 from eaglecfg.cli.written import refuse_existing, write_new
 from eaglecfg.engines.table import known_versions
 from eaglecfg.errors import UsageError
@@ -53,6 +53,7 @@ def command(
     checked as validate would check it, and what that finds is counted on stderr.
     """
     here = Path.cwd()
+    output = None if output == Path("-") else output
     refuse_existing(output)
     folder = (here / output).parent if output is not None else here
     shown = str(output) if output is not None else "eaglecfg.yaml"
@@ -74,7 +75,7 @@ def command(
     words = ", ".join(f"{count} {severity}{'' if count == 1 else 's'}" for severity, count in counts)
     unread = "; what it names could not all be read" if report.exit_code() == INCOMPLETE else ""
     hint = "; eaglecfg validate tells more" if any(count for _, count in counts) or unread else ""
-    click.echo(f"{shown}: validate finds {words}{unread}{hint}", err=True)
+    tell(f"{shown}: validate finds {words}{unread}{hint}")
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from eaglecfg.cli.numbers import FiniteRange
+from eaglecfg.cli.output import tell
 from eaglecfg.errors import UsageError
 from eaglecfg.source.document import Document
+from eaglecfg.source.secrets import is_secret_name
 
 if TYPE_CHECKING:
     from eaglecfg.rules.context import Context
@@ -91,7 +94,7 @@ def looker(live: dict[str, Any], documents: Sequence[Document], deployments: Seq
     if "key" in live:
         key = os.environ.get(live["key"], "")
         if not key:
-            raise UsageError(f"--live-key names the variable {live['key']}, which is not set")
+            raise UsageError(_unset(live["key"]))
         if not key.isascii() or not key.isprintable():
             raise UsageError(
                 f"the variable {live['key']} holds something else than a key: a line break, perhaps"
@@ -101,7 +104,7 @@ def looker(live: dict[str, Any], documents: Sequence[Document], deployments: Seq
     server, wanted = Server(parse_address(live["url"]), key), Wanted(prompts=prompts, **given)
 
     def look(context: Context) -> Running:
-        click.echo(f"asking {server.address} ...", err=True)
+        tell(f"asking {server.address} ...")
         running = ask_server(server, context, wanted)
         _tell(running)
         return running
@@ -109,10 +112,20 @@ def looker(live: dict[str, Any], documents: Sequence[Document], deployments: Seq
     return look
 
 
+def _unset(name: str) -> str:
+    """Why there is no key. ``name`` is repeated only where it cannot be the key itself."""
+    if re.fullmatch(r"[A-Z][A-Z_]*", name) and is_secret_name(name):
+        return f"--live-key names the variable {name}, which is not set"
+    return (
+        "--live-key takes the name of an environment variable that holds the key, such as SGLANG_API_KEY; "
+        "no variable of the name given is set, and it is not repeated here, as it may be the key"
+    )
+
+
 def _tell(running: Running) -> None:
     """One line on stderr about what was seen, whether it is good or not."""
     if running.problem:
-        click.echo(f"{running.url}: {running.problem}", err=True)
+        tell(f"{running.url}: {running.problem}")
         return
     parts = [f"{running.url}: version {running.version or 'not told'}"]
     algorithm = running.info.get("speculative_algorithm")
@@ -121,26 +134,36 @@ def _tell(running: Running) -> None:
     if measured is not None and measured.accept_length is not None:
         bounds = "" if measured.low is None else f" [{measured.low:.2f}, {measured.high:.2f}]"
         parts.append(
-            f"accept length {measured.accept_length:.2f}{bounds} over {measured.counted} {measured.origin}"
+            f"accept length {measured.accept_length:.2f}{bounds} over {measured.counted} "
+            f"{'prompt' if measured.counted == 1 else 'prompts'} {measured.origin.removeprefix('prompts ')}"
         )
     elif measured is not None and measured.problem:
         parts.append(measured.problem)
-    click.echo(" · ".join(parts), err=True)
+    tell(" · ".join(parts))
 
 
 def _refuse_several(documents: Sequence[Document], deployments: Sequence[str]) -> None:
     from eaglecfg.schema.load import load_config
     from eaglecfg.schema.load_study import kind_of
 
-    names = [
-        each.name
+    found = [
+        (document.name, each.name)
         for document in documents
         if kind_of(document) != "study"
         for each in load_config(document).deployments
         if not deployments or each.name in deployments
     ]
-    if len(names) > 1:
+    if len(found) > 1:
+        files = {file for file, _ in found}
+        names = [name for _, name in found]
+        if len(set(names)) < len(names):
+            listed = ", ".join(f"{name} of {file}" for file, name in found[:10])
+            raise UsageError(
+                f"--live compares one server with one deployment, and there are {len(names)}: name one file "
+                f"({listed})"
+            )
+        where = " of one file" if len(files) > 1 else ""
         raise UsageError(
             f"--live compares one server with one deployment, and there are {len(names)}: "
-            f"name the one that it runs with -d ({', '.join(names[:10])})"
+            f"name the one{where} that it runs with -d ({', '.join(names[:10])})"
         )

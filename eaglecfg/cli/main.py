@@ -123,7 +123,7 @@ def run(arguments: list[str]) -> int:
         _drop_output()  # the reader has seen enough
         return READER_GONE
     except EaglecfgError as error:
-        click.echo(f"eaglecfg: {_cut(str(error))}", err=True)
+        _complain(_cut(str(error)))
         return error.exit_code
     except OSError as error:
         # A file or folder that was named, or the disk: no fault of ours.
@@ -132,15 +132,14 @@ def run(arguments: list[str]) -> int:
         if _of_output(error):
             return _unwritten(error.strerror or str(error))
         name = f"{_cut(str(error.filename))}: " if error.filename is not None else ""
-        click.echo(f"eaglecfg: {name}{error.strerror or error}", err=True)
+        _complain(f"{name}{error.strerror or error}")
         return UNUSABLE
     except Exception as error:
         if "--traceback" in arguments:
             raise
-        click.echo(
-            f"eaglecfg: internal error: {type(error).__name__}: {error}. "
-            f"This is a fault of eaglecfg {__version__}; add --traceback to see where.",
-            err=True,
+        _complain(
+            f"internal error: {type(error).__name__}: {error}. "
+            f"This is a fault of eaglecfg {__version__}; add --traceback to see where."
         )
         return INTERNAL_ERROR
 
@@ -159,6 +158,14 @@ def _unwritten(reason: str) -> int:
         _drop_output()
     click.echo(f"eaglecfg: the output could not be written: {reason}", err=True)
     return UNUSABLE
+
+
+def _complain(text: str) -> None:
+    """Say on stderr what went wrong; no secret of a server's answer, a URL or a file comes along."""
+    from eaglecfg.cli.output import tell
+    from eaglecfg.source.secrets import redact_text
+
+    tell(f"eaglecfg: {redact_text(text)}")
 
 
 def _drop_output() -> None:

@@ -13,7 +13,7 @@ import click
 
 from eaglecfg import __version__
 from eaglecfg.errors import EaglecfgError, UsageError
-from eaglecfg.report.styled import Line, coloured, plain
+from eaglecfg.report.styled import Line, coloured, plain, visible
 from eaglecfg.source.document import Document
 from eaglecfg.source.limits import MAX_BYTES
 from eaglecfg.source.read import read_bytes, read_document
@@ -66,13 +66,29 @@ def json_errors(function: F) -> F:
 
 def _error_json(message: str, code: int) -> None:
     from eaglecfg.report.machine import error_json
+    from eaglecfg.source.secrets import redact_text
 
-    click.echo(error_json(message, code, version=__version__), nl=False)
+    click.echo(error_json(redact_text(message), code, version=__version__), nl=False)
 
 
 def write(lines: Sequence[Line], color: str) -> None:
     """Write styled lines to stdout, with colours where they are wanted."""
     click.echo(coloured(lines) if _colours(color) else plain(lines), nl=False, color=True)
+
+
+def tell(text: str) -> None:
+    """Write text to stderr. What a server or a file has put into it cannot drive the reader's terminal."""
+    click.echo(shown(text), err=True)
+
+
+def say(text: str = "") -> None:
+    """Write text to stdout, control characters escaped likewise."""
+    click.echo(shown(text))
+
+
+def shown(text: str) -> str:
+    """Lines of text with control characters as escapes."""
+    return "\n".join(map(visible, text.split("\n")))
 
 
 def columns() -> int:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import cast
 
 import click
 
-from eaglecfg.cli.output import hub_settings, read_files, traceback_option
+from eaglecfg.cli.output import hub_settings, read_files, tell, traceback_option
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.review.render.form import FORMS, IN_CONTAINERS, Form, default_image, render, unreachable
+from eaglecfg.review.render.unresolved import unresolved
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
@@ -40,7 +42,8 @@ def command(
 
     The same file gives the same text, everywhere. Secrets are never written: the launch takes them from the
     environment, or from a Kubernetes secret. A deployment in which validate finds errors is refused (exit
-    code 1); --force renders it and leaves the findings on stderr.
+    code 1); --force renders it and leaves the findings on stderr. One with a value that is TODO or a
+    placeholder such as ${MODEL} is never rendered.
     """
     if image is not None and form not in IN_CONTAINERS:
         raise UsageError(f"--image is for --as compose and kubernetes; --as {form} starts no container")
@@ -57,9 +60,11 @@ def command(
         raise UsageError(f"{document.name} has no deployment to render" + _why(report))
     if errors and not force:
         count = "1 error" if errors == 1 else f"{errors} errors"
-        click.echo(f"{document.name}: {count} in {chosen.name}; not rendered (--force overrides)", err=True)
+        tell(f"{document.name}: {count} in {chosen.name}; not rendered (--force overrides)")
         return 1
     facts = load_facts(config.engine.name, config.engine.version)
+    if open_value := unresolved(chosen.model, facts):
+        raise UsageError(f"{document.name}: {chosen.name}: {open_value}; not rendered")
     text = render(
         chosen.name,
         chosen.model,
@@ -69,14 +74,14 @@ def command(
         python=python,
         port=port,
         image=image,
+        config=PurePath(document.name).name or "eaglecfg.yaml",
     )
     if form in IN_CONTAINERS and image is None:
-        click.echo(
+        tell(
             f"image: {default_image(config.engine)}, from the engine's version; --image names another",
-            err=True,
         )
     if form in IN_CONTAINERS and (host := unreachable(chosen.model, facts)):
-        click.echo(f"server.host is {host}: in a container nobody outside reaches the server there", err=True)
+        tell(f"server.host is {host}: in a container nobody outside reaches the server there")
     click.echo(text, nl=False)
     return 0
 
@@ -105,4 +110,4 @@ def _tell(report: Report) -> None:
     from eaglecfg.report.styled import plain
 
     errors = [found for found in report.findings if found.severity is Severity.ERROR]
-    click.echo(plain(concise(replace(report, findings=tuple(errors)))), nl=False, err=True)
+    tell(plain(concise(replace(report, findings=tuple(errors)))).removesuffix("\n"))

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from eaglecfg import __version__
-from eaglecfg.cli.output import WIDEST, color_option, columns, write
+from eaglecfg.cli.output import WIDEST, color_option, columns, tell, write
 from eaglecfg.errors import EaglecfgError, UsageError
 from eaglecfg.report.shown import Shown
 from eaglecfg.rules.model import Severity
@@ -132,7 +132,7 @@ class Outputs:
 
         write_whole(Path(path), text.encode("utf-8", "backslashreplace"))
         if not self.shown.quiet:
-            click.echo(f"wrote {path}", err=True)
+            tell(f"wrote {path}")
 
     def instead(self, error: EaglecfgError) -> None:
         """Put ``error`` where the reports would have been, in the formats that machines read."""
@@ -183,6 +183,9 @@ def _rendered(report: Report, form: str, shown: Shown) -> str:
 def _error(error: EaglecfgError, form: str, files: Sequence[str]) -> str:
     from eaglecfg.report import formats
     from eaglecfg.report.roots import roots
+    from eaglecfg.source.secrets import redact_text
 
     here = roots(Path.cwd())
-    return formats.render_error(str(error), error.exit_code, form, here, version=__version__, files=files)
+    return formats.render_error(
+        redact_text(str(error)), error.exit_code, form, here, version=__version__, files=files
+    )

@@ -10,6 +10,7 @@ from eaglecfg.cli.output import (
     hub_settings,
     json_errors,
     read_files,
+    tell,
     traceback_option,
     write,
 )
@@ -73,5 +74,5 @@ def _nothing_there(document: Document, form: str, color: str) -> int:
     from eaglecfg.report.text import render_findings
 
     write(render_findings(report, columns()), color)
-    click.echo(message, err=True)
+    tell(message)
     return UNREADABLE

@@ -9,14 +9,13 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from eaglecfg.cli.numbers import FiniteRange
-from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.output import tell, traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
@@ -90,8 +89,8 @@ class Tune(click.Command):
 @click.option(
     "--then",
     metavar="COMMAND",
-    help="Run this once the study has ended; EAGLECFG_STUDY, EAGLECFG_ENDED and EAGLECFG_RESULT tell it what "
-    "came of it.",
+    help="Have sh -c run this once the study has ended; $EAGLECFG_STUDY, $EAGLECFG_ENDED and "
+    "$EAGLECFG_RESULT tell it what came of it.",
 )
 @traceback_option
 def command(
@@ -122,7 +121,8 @@ def command(
     From any other shell, "eaglecfg tune status STUDY" tells how far it is, "tune report STUDY" what it has
     come to, and "tune export STUDY --sqlite FILE" writes a file for optuna-dashboard.
     """
-    prefix, after = split_words(launch_prefix, "--launch-prefix"), split_words(then, "--then")
+    prefix = split_words(launch_prefix, "--launch-prefix")
+    refuse_script(then)
     if not launch_anyway:
         refuse_study(study)
     opened = open_study(
@@ -150,9 +150,9 @@ def command(
     if not opened.design.baselines:
         refused = "nothing would be launched: the validator refuses both baselines"
     if refused:
-        click.echo(refused, err=True)
+        tell(refused)
         return NOTHING_MEASURED
-    return 0 if dry_run else _run(opened, apply_winner, after, retry_failed=retry_failed, proof=not no_proof)
+    return 0 if dry_run else _run(opened, apply_winner, then, retry_failed=retry_failed, proof=not no_proof)
 
 
 def split_words(text: str | None, option: str) -> list[str]:
@@ -163,8 +163,22 @@ def split_words(text: str | None, option: str) -> list[str]:
         raise UsageError(f"{option}: {error} in {text}") from None
 
 
-def _run_after(command: Sequence[str], opened: Opened, ended: str) -> None:
-    """The user's own command, which hears of the study by its environment; its failure is told, no more."""
+def refuse_script(text: str | None) -> None:
+    """Raise UsageError where sh would not take ``--then`` in: better now than in the morning."""
+    if text is None:
+        return
+    try:
+        done = subprocess.run(["sh", "-n", "-c", text], capture_output=True, check=False)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--then: sh -c cannot run it: {error}") from None
+    if done.returncode:
+        said = " ".join(done.stderr.decode(errors="replace").split())
+        raise UsageError(f"--then: sh does not understand {text!r}: {said[:200]}")
+
+
+def _run_after(script: str, opened: Opened, ended: str) -> None:
+    """The user's own command, run by sh -c. It hears of the study by its environment; that it failed is told,
+    no more."""
     from eaglecfg.tune.tables import RESULT_MARKDOWN
 
     told = {
@@ -174,12 +188,12 @@ def _run_after(command: Sequence[str], opened: Opened, ended: str) -> None:
     }
     sys.stdout.flush()
     try:
-        code = subprocess.run(command, env={**os.environ, **told}, check=False).returncode
+        code = subprocess.run(["sh", "-c", script], env={**os.environ, **told}, check=False).returncode
     except OSError as error:
-        click.echo(f"--then: {command[0]} could not be run: {error.strerror}", err=True)
+        tell(f"--then: sh could not be run: {error.strerror}")
         return
     if code:
-        click.echo(f"--then: {command[0]} ended with exit code {code}", err=True)
+        tell(f"--then: {script} ended with exit code {code}")
 
 
 def require_extra() -> None:
@@ -201,7 +215,7 @@ def _print_plan(opened: Opened, history: History, warning: str) -> None:
         for index, piece in enumerate(_wrapped(text)):
             click.echo(f"{heading if index == 0 else '':<{INDENT}}{piece}")
     if warning:
-        click.echo(f"warning: {warning}", err=True)
+        tell(f"warning: {warning}")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -242,10 +256,9 @@ def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = Tru
 
         def heard(signal: str) -> None:
             with contextlib.suppress(OSError):
-                click.echo(
+                tell(
                     f"{signal}: stopping the server, then the study; what is finished is kept, and the same "
                     f"command goes on from there",
-                    err=True,
                 )
 
         click.echo()
@@ -260,14 +273,14 @@ def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = Tru
                 raise _full(opened, error) from error
 
 
-def _run(opened: Opened, apply_winner: bool, after: Sequence[str], *, retry_failed: bool, proof: bool) -> int:
+def _run(opened: Opened, apply_winner: bool, after: str | None, *, retry_failed: bool, proof: bool) -> int:
     outcome = run_session(opened, retry_failed=retry_failed, proof=proof)
     results = make_results(opened.design, outcome.history, outcome.finished)
     _report(opened, results)
     if outcome.broken:
-        click.echo(f"the study gave up: {outcome.finished}", err=True)
+        tell(f"the study gave up: {outcome.finished}")
     _offer(opened, results, apply_winner)
-    if after:
+    if after and after.strip():
         _run_after(after, opened, "gave up" if outcome.broken else "finished")
     measured = any(item.ok for item in outcome.history.launches)
     return 0 if measured and not outcome.broken and results.lost is None else NOTHING_MEASURED
@@ -312,18 +325,16 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
 
     for arm in results.barred if apply_winner else ():
         keys = ", ".join(rests_on_acceptance(arm))
-        click.echo(
+        tell(
             f"not applied: {arm.label}: it changes {keys}, which only real acceptance can recommend, and "
             f"acceptance was simulated",
-            err=True,
         )
     if results.winner is None:
         (opened.folder / PATCH).unlink(missing_ok=True)
         if apply_winner and results.lost is not None:
-            click.echo(
+            tell(
                 "nothing to apply: the deployment as it stands could not be measured; "
                 "--retry-failed launches it again",
-                err=True,
             )
         elif apply_winner:
             click.echo("nothing to apply: no setting was shown to be faster")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.output import tell, traceback_option
 from eaglecfg.tune.history import History
 from eaglecfg.tune.machine_check import LAUNCHES, check_lines, good_checks, make_check
 from eaglecfg.tune.opened import Opened, open_study
@@ -66,7 +66,7 @@ def check(
     outcome = run_session(opened, retry_failed=retry_failed, check=launches)
     show_check(opened, outcome.history)
     if outcome.broken:
-        click.echo(f"the check gave up: {outcome.finished}", err=True)
+        tell(f"the check gave up: {outcome.finished}")
     return NOT_MEASURED if outcome.broken or len(good_checks(outcome.history)) < launches else 0
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
+from eaglecfg.cli.output import tell
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.model import Severity
 from eaglecfg.schema.load_study import kind_of
@@ -47,7 +46,7 @@ def _refuse(document: Document) -> None:
     if not errors:
         return
     for each in render(replace(report, findings=errors, not_checked=(), more={})):
-        click.echo("".join(part.text for part in each), err=True)
+        tell("".join(part.text for part in each))
     count = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
     hint = ""
     if any(found.rule.id == "EC704" and _is_block(document, found.finding.path) for found in errors):

@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 
 import click
 
+from eaglecfg.cli.output import shown
 from eaglecfg.tune.conclusion import percent
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.machine_check import good_checks
@@ -70,12 +71,13 @@ class Kept:
         self.gone = False
 
     def say(self, text: str) -> None:
+        text = shown(text)
         with contextlib.suppress(OSError), self.path.open("a", encoding="utf-8") as stream:
             stream.write(f"{datetime.datetime.now():%Y-%m-%d %H:%M:%S}  {text}\n")
         self._show(self.screen.say, text)
 
     def status(self, text: str) -> None:
-        self._show(self.screen.status, text)
+        self._show(self.screen.status, shown(text))
 
     def _show(self, show: Callable[[str], None], text: str) -> None:
         if self.gone:
@@ -132,7 +134,7 @@ def best_words(label: str, ratio: float) -> str:
     """The leading setting and its factor over the baseline. Few launches are drawn towards the mean, so that
     the factor is not the one of the table at the end, and says so."""
     if ratio != 1.0:
-        return f"best {label} {percent(ratio)} so far, shrunken"
+        return f"best {label} {percent(ratio)} so far (less what luck may add)"
     return f"best {label}" if label == "as it stands" else f"best {label} (as it stands)"
 
 

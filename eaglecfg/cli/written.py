@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from eaglecfg.cli.output import tell
 from eaglecfg.errors import UsageError
 
 
@@ -29,7 +30,7 @@ def write_new(text: str, output: Path | None) -> None:
     except OSError:
         os.unlink(output)  # noqa: PTH108 - half a file would be taken for a whole one
         raise
-    click.echo(f"wrote {output}", err=True)
+    tell(f"wrote {output}")
 
 
 def refuse_existing(output: Path | None) -> None:

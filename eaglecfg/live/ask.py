@@ -136,6 +136,7 @@ def _generate(server: Server, asked: Asked, deadline: Deadline, info: Mapping[st
         tokens=asked.tokens,
         answered=len(found),
         failed=len(failures),
+        planned=len(asked.prompts),
         problem=failures[0] if failures else "",
         counted=len(counted),
         counters=total.source if total is not None else "",

@@ -1,4 +1,7 @@
-"""Lines of text with styles, so that one renderer serves a terminal, a pipe and a file."""
+"""Lines of text with styles, so that one renderer serves a terminal, a pipe and a file.
+
+Control characters come out as escapes, wherever a text is from.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def line(*parts: str | Part) -> Line:
 
 def plain(lines: Iterable[Line]) -> str:
     """The text without styles; ends with a newline when there is any line."""
-    return "".join("".join(part.text for part in each).rstrip() + "\n" for each in lines)
+    return "".join("".join(visible(part.text) for part in each).rstrip() + "\n" for each in lines)
 
 
 def coloured(lines: Sequence[Line]) -> str:
@@ -70,7 +73,7 @@ def coloured(lines: Sequence[Line]) -> str:
     for each in lines:
         text = Text()
         for part in each:
-            text.append(part.text, style=_RICH[part.style])
+            text.append(visible(part.text), style=_RICH[part.style])
         text.rstrip()
         console.print(text, soft_wrap=True)
     return out.getvalue()

@@ -40,6 +40,11 @@ class Cycle:
         """A cycle's time outside the target's pass and the draft steps."""
         return None if self.target_ms is None else self.base_ms - self.target_ms
 
+    @property
+    def sound(self) -> bool:
+        """Whether every part takes time. Where launches scatter more than steps differ, one may not."""
+        return self.step_ms > 0 and self.base_ms > 0 and (self.rest_ms is None or self.rest_ms >= 0)
+
     def shares(self, steps: int) -> tuple[float, float, float] | None:
         """Shares of target, draft steps and rest in a cycle of ``steps``."""
         whole = self.base_ms + steps * self.step_ms
@@ -72,6 +77,12 @@ def cycle_lines(cycles: Sequence[Cycle]) -> list[str]:
     for cycle in cycles:
         named = f", {cycle.setting}" if cycle.setting else ""
         head = f"Cycle at concurrency {cycle.concurrency}{named}"
+        if not cycle.sound:
+            out.append(
+                f"{head}: not taken apart; its times at {', '.join(map(str, cycle.cycles))} steps scatter so "
+                f"much that a part of it would take less than no time."
+            )
+            continue
         counts = ", ".join(map(str, cycle.cycles))
         fit = f"(a line through {counts} steps, {cycle.misfit_ms:.2f} ms off at worst)"
         rest, most = cycle.rest_ms, max(cycle.cycles)

@@ -54,8 +54,8 @@ def check_budget(opened: Opened, history: History, now: float) -> str:
     need = 2 * len(design.baselines)
     if budget.launches is not None and budget.launches < need:
         raise UsageError(
-            f"{_at(opened.document, ('budget', 'launches'))}: budget.launches: expected at least {need}, "
-            f"which launches each baseline twice, got {budget.launches}."
+            f"{_budget(opened, 'launches')}: expected at least {need}, which launches each baseline twice, "
+            f"got {budget.launches}."
         )
     left = Deadline(budget, now, opened.assumed_launch_s).left_s(history, now)
     each = launch_seconds(history, opened.assumed_launch_s)
@@ -63,7 +63,7 @@ def check_budget(opened: Opened, history: History, now: float) -> str:
         return ""
     if left < each:
         raise UsageError(
-            f"{_at(opened.document, ('budget',))}: the budget leaves {max(left, 0):.0f} s, but one launch is "
+            f"{_budget(opened, 'hours', 'until')}: the budget leaves {max(left, 0):.0f} s, but one launch is "
             f"assumed to take {each:.0f} s: give a larger budget."
         )
     if left < need * each:
@@ -72,6 +72,20 @@ def check_budget(opened: Opened, history: History, now: float) -> str:
             f"{need * each:.0f} s: the study may end without a comparison"
         )
     return ""
+
+
+def _budget(opened: Opened, *keys: str) -> str:
+    """Where ``keys`` of the budget are from: an option where the file says something else, or its line."""
+    data = opened.document.data
+    written = data.get("budget") if isinstance(data, dict) else None
+    written = written if isinstance(written, dict) else {}
+    for key in keys:
+        value = getattr(opened.study.budget, key)
+        if value is not None and value != written.get(key):
+            return f"--{key}"
+    if len(keys) > 1:
+        return _at(opened.document, ("budget",))
+    return f"{_at(opened.document, ('budget', *keys))}: budget.{keys[0]}"
 
 
 def check_patches(opened: Opened) -> None:

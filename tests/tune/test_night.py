@@ -149,12 +149,14 @@ def test_a_command_runs_at_the_end_and_hears_what_came_of_it(
     folder: Folder, capfd: pytest.CaptureFixture[str]
 ) -> None:
     told = folder.path / "told"
-    script = 'echo "$EAGLECFG_STUDY $EAGLECFG_ENDED $(head -1 "$EAGLECFG_RESULT")" > "$0"; exit 3'
-    assert run([*folder.arguments, "--then", f"sh -c '{script}' {told}"]) == 0
+    script = f'echo "$EAGLECFG_STUDY $EAGLECFG_ENDED $(head -1 "$EAGLECFG_RESULT")" > {told} && exit 3'
+    assert run([*folder.arguments, "--then", script]) == 0
     assert told.read_text() == "study finished # Study study\n"
-    assert "--then: sh ended with exit code 3" in capfd.readouterr().err
+    assert "exit 3 ended with exit code 3" in capfd.readouterr().err
     assert run([*folder.arguments, "--then", str(folder.path / "absent")]) == 0
-    assert "absent could not be run: No such file or directory" in capfd.readouterr().err
+    assert "absent ended with exit code 127" in capfd.readouterr().err
+    assert run([*folder.arguments, "--then", "echo 'half"]) == 2
+    assert "--then: sh does not understand" in capfd.readouterr().err
 
 
 def test_the_budget_of_a_study_can_be_given_for_one_night(

@@ -45,7 +45,7 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
 
 
 def test_the_best_so_far_is_told_from_the_number_of_the_table() -> None:
-    assert best_words("2 steps", 1.0721) == "best 2 steps +7.2 % so far, shrunken"
+    assert best_words("2 steps", 1.0721) == "best 2 steps +7.2 % so far (less what luck may add)"
     assert best_words("4 steps", 1.0) == "best 4 steps (as it stands)"
     assert best_words("as it stands", 1.0) == "best as it stands"
 

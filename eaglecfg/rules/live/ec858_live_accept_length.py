@@ -36,10 +36,10 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _judge(ctx: Context, running: Running, measured: Generations, length: float) -> Iterator[Item]:
-    from eaglecfg.rules.live.judge import TOLERANCE
+    from eaglecfg.rules.live.judge import TOLERANCE, requests
 
     expected = ctx.model.expected_accept_length
-    seen = f"{length:.2f}{_interval(measured)} over {measured.counted} requests ({measured.origin})"
+    seen = f"{length:.2f}{_interval(measured)} over {requests(measured.counted)} ({measured.origin})"
     if expected is None:
         yield NotChecked(
             f"the server accepts {seen}, and the config does not say what to expect",
@@ -101,5 +101,5 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.RUNNING,),
-    follows=("EC854", "EC857"),
+    follows=("EC854", "EC857", "EC859"),
 )

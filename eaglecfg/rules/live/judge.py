@@ -56,6 +56,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]} …"
 
 
+def requests(count: int) -> str:
+    """``1 request``, ``24 requests``."""
+    return f"{count} request{'' if count == 1 else 's'}"
+
+
 def option(name: str) -> str:
     """A flag as it is typed."""
     return "--" + name.replace("_", "-")

@@ -13,7 +13,8 @@ from eaglecfg.record import record
 class Generations:
     """Requests that were really sent: greedy, one prompt each, ``tokens`` new tokens.
 
-    ``origin`` says where the prompts are from. ``answered`` gave what was asked for, ``failed`` did not, and
+    ``origin`` says where the prompts are from, ``planned`` how many requests were to be sent: after several
+    failures in a row no more are. ``answered`` gave what was asked for, ``failed`` did not, and
     ``problem`` is the first failure, or why nothing was sent. ``counted`` carried acceptance counters, named
     in ``counters``: ``accept_length`` is Σ(1 + correct drafts) ÷ Σ verify steps over these, ``low`` and
     ``high`` its 95 % interval over requests (None: too few to tell), ``verify_steps`` their sum.
@@ -23,6 +24,7 @@ class Generations:
     tokens: int
     answered: int = 0
     failed: int = 0
+    planned: int = 0
     problem: str = ""
     counted: int = 0
     counters: str = ""
