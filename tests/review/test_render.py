@@ -48,7 +48,49 @@ def test_the_text_depends_on_nothing_but_the_file(
     (elsewhere / "other.yaml").write_text(text)
     monkeypatch.chdir(elsewhere)
     monkeypatch.setenv("HF_HOME", "/nowhere")
-    assert lines(capsys, "other.yaml", "--as", "compose")[1] == first
+    assert lines(capsys, "other.yaml", "--as", "compose")[1].replace("other.yaml", "eaglecfg.yaml") == first
+
+
+@pytest.mark.parametrize(
+    ("deployment", "says"),
+    [
+        ("target: {checkpoint: TODO}", "target.checkpoint is 'TODO'"),
+        ("target: {checkpoint: 'TODO fill in'}", "target.checkpoint is 'TODO fill in'"),
+        ("target: {checkpoint: '${ARGS}'}", "target.checkpoint is '${ARGS}'"),
+        ("target: {checkpoint: '/models/${NAME}'}", "target.checkpoint is"),
+        ("target: {checkpoint: '/models/$NAME'}", "target.checkpoint is"),
+        ("target: {checkpoint: '$(cat m)'}", "target.checkpoint is"),
+        ("target: {checkpoint: '<your-model>'}", "target.checkpoint is"),
+        ("target: {checkpoint: '{{ .Values.model }}'}", "target.checkpoint is"),
+        ("target: {checkpoint: '~/models/t'}", "nothing expands ~"),
+        ("target: {checkpoint: m/t}, draft: {checkpoint: '${DRAFT}'}", "draft.checkpoint is"),
+        ("target: {checkpoint: m/t}, server: {chat_template: TODO}", "server.chat_template is 'TODO'"),
+        ("target: {checkpoint: m/t}, server: {host: '${HOST}'}", "server.host is"),
+        ("target: {checkpoint: m/t}, server: {lora_paths: ['${A}']}", "server.lora_paths is"),
+        ("target: {checkpoint: m/t}, env: {A: '${B}'}", "env.A is"),
+        ("target: {checkpoint: m/t}, nccl: {proto: TODO}", "nccl.proto is"),
+    ],
+)
+def test_what_is_still_to_be_filled_in_is_never_rendered(
+    deployment: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(f"version: 1\nengine: {{version: 0.5.14}}\ndeployments: {{a: {{{deployment}}}}}\n")
+    for form in ("shell", "env", "compose", "kubernetes"):
+        code, out, err = lines(capsys, str(path), "--as", form, "--force")
+        assert (code, out) == (2, "")
+        assert says in err
+
+
+def test_a_value_that_whoever_launches_has_is_no_placeholder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "version: 1\nengine: {version: 0.5.14}\ndeployments: {a: {target: {checkpoint: m/t}, "
+        "env: {A: '${A}'}, nccl: {proto: '${NCCL_PROTO}'}, server: {api_key: '${SGLANG_API_KEY}'}}}\n"
+    )
+    assert lines(capsys, str(path), "--force")[0] == 0
 
 
 def test_the_options_change_what_they_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

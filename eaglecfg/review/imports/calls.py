@@ -30,8 +30,8 @@ _OTHERS = {
 _SILENT = frozenset(
     (
         "echo", "printf", "pkill", "pgrep", "grep", "egrep", "fgrep", "rg", "ps", "kill", "killall",
-        "test", "[", "[[", "trap", "alias", ":", "true", "false", "logger", "cat", "tee", "sed", "awk", "curl",
-        "wget", "return", "exit", "which", "type", "wait", "sleep", "notify-send", "mail", "git", "case",
+        "test", "[", "[[", "trap", "alias", ":", "true", "false", "logger", "cat", "tee", "sed", "awk",
+        "curl", "wget", "return", "exit", "which", "type", "wait", "sleep", "notify-send", "git",
     )
 )  # fmt: skip
 """Commands that show, look for or end what they name, and launch nothing."""

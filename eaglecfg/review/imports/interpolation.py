@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.shell_tokens import Tokens
@@ -32,25 +32,27 @@ def compose_words(text: str, line: int) -> tuple[list[Text], dict[str, str]]:
     """
     pieces, defaults = _pieces(text)
     # What is put in must mean nothing to the splitting.
+    names = [name for _, name in pieces]
     marked = "".join(
-        f"{_OPEN}{name}{_CLOSE}" if name else known.replace("$", _DOLLAR) for known, name in pieces
+        f"{_OPEN}{index}{_CLOSE}" if name else known.replace("$", _DOLLAR)
+        for index, (known, name) in enumerate(pieces)
     )
     words = []
     for token in Tokens(marked, line).read():
         word = token.operator or "".join(part.text for part in token.parts)
         if word != "\n":
-            words.append(_unmarked(word))
+            words.append(_unmarked(word, names))
     return words, defaults
 
 
 _OPEN, _CLOSE, _DOLLAR = "\ue000", "\ue001", "\ue002"
 
 
-def _unmarked(word: str) -> Text:
-    parts = re.split(f"{_OPEN}([^{_CLOSE}]*){_CLOSE}", word)
+def _unmarked(word: str, names: Sequence[str]) -> Text:
+    parts = re.split(f"{_OPEN}([0-9]+){_CLOSE}", word)
     return joined(
         [
-            not_known(part) if index % 2 else Text(part.replace(_DOLLAR, "$"))
+            not_known(names[int(part)]) if index % 2 else Text(part.replace(_DOLLAR, "$"))
             for index, part in enumerate(parts)
         ]
     )

@@ -131,7 +131,7 @@ class Script:
         if words:
             apart = operator in PIPES or token.operator in (*PIPES, "&")
             at = self._statement(words, tokens, at, operator, apart=apart)
-        if token.operator == "(":
+        if token.operator == "(" and not (self._blocks and self._blocks[-1].pattern):
             self._open("(", token.line, operator, tokens, at)
         elif token.operator == ")" and self._blocks and self._blocks[-1].word == "(":
             self._close()
@@ -175,10 +175,10 @@ class Script:
                 break
             words = words[1:]
         if words and apart:
-            outside, blocks = self.state, self._blocks
-            self.state, self._blocks = outside.copy(), []
+            outside, blocks, listed = self.state, self._blocks, self._listed
+            self.state, self._blocks, self._listed = outside.copy(), [], set()
             self._command(words)
-            self.state, self._blocks = outside, blocks
+            self.state, self._blocks, self._listed = outside, blocks, listed
         elif words:
             self._command(words)
         return at
@@ -376,11 +376,14 @@ class Script:
             self.commands.append(Command(tuple(fields), environment, line))
             self._leave(name, rest)
 
+    def _inside_condition(self) -> bool:
+        return any(block.word != "{" or block.doubt for block in self._blocks)
+
     def _leave(self, name: str, rest: list[Text]) -> None:
         """``return``, ``exit`` and ``exec`` end what they stand in, for certain or perhaps."""
         if name not in ("return", "exit", "exec") or (name == "exec" and not rest):
             return
-        certain = not self._doubt and not self._left and all(block.word == "{" for block in self._blocks)
+        certain = not self._doubt and not self._left and not self._inside_condition()
         if certain:
             self._ended = name
         elif name == "return":
@@ -401,7 +404,7 @@ class Script:
             on = word[:1] == "-"
             option = word[1:2] != "o" and "a" in word[1:]
             if word[:1] in ("-", "+") and (option or words[index + 1 : index + 2] == ["allexport"]):
-                if self._doubt or self._left or any(block.word != "{" for block in self._blocks):
+                if self._doubt or self._left or self._inside_condition():
                     self._todo(f"set {word} stands under a condition: it decides what is exported", line)
                 self.state.all_exported = on
 

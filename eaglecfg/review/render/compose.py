@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.render.container import HEALTH, mounts, workdir
-from eaglecfg.review.render.header import header
+from eaglecfg.review.render.header import header, shown
 from eaglecfg.review.render.launch import Launch, Word
 from eaglecfg.review.yaml_text import scalar
 
@@ -93,7 +93,7 @@ def _folders(launch: Launch) -> Iterator[str]:
     yield "    volumes:"
     for mount in folders:
         yield "      - type: bind"
-        beside = "  # this file belongs beside eaglecfg.yaml" if mount.host == "." else ""
+        beside = f"  # this file belongs beside {shown(launch.config)}" if mount.host == "." else ""
         yield f"        source: {scalar(escaped(mount.host))}{beside}"
         yield f"        target: {scalar(escaped(mount.inside))}"
         if mount.read_only:

@@ -28,17 +28,18 @@ def render(
     python: str = "python3",
     port: int | None = None,
     image: str | None = None,
+    config: str = "eaglecfg.yaml",
 ) -> str:
     """The launch of ``deployment`` in ``form``: the same text for the same arguments, always.
 
     In a container the server listens to all addresses where the file names none, since nobody could reach it
-    otherwise. ``image`` defaults to the engine's own of its version. Raises UsageError, with the key, for
-    what the form cannot carry.
+    otherwise. ``config`` is the file's name, for comments. ``image`` defaults to the engine's own of its
+    version. Raises UsageError, with the key, for what the form cannot carry.
     """
     if engine.name != "sglang":
         raise UsageError(f"engine.name: sglang is the engine whose launch is known, got {engine.name!r}")
     host = EVERYWHERE if form in IN_CONTAINERS else None
-    launch = make_launch(name, deployment, engine, facts, python=python, port=port, host=host)
+    launch = make_launch(name, deployment, engine, facts, python=python, port=port, host=host, config=config)
     if form == "shell":
         return shell.render(launch)
     if form == "env":

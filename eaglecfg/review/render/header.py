@@ -27,10 +27,16 @@ def header(launch: Launch) -> list[str]:
     """Comment lines."""
     # In ASCII: some letters end a line, and with it the comment.
     name, version = json.dumps(launch.name), json.dumps(launch.engine.version)
+    config = shown(launch.config)
     return [
-        "# Written by eaglecfg render: change eaglecfg.yaml and render again rather than editing this.",
+        f"# Written by eaglecfg render: change {config} and render again rather than editing this.",
         f"# deployment: {name}, engine: {launch.engine.name} {version}",
     ]
+
+
+def shown(config: str) -> str:
+    """The name of the config's file in a comment, which nothing in it may end."""
+    return "".join(letter if letter.isprintable() and letter.isascii() else "?" for letter in config)
 
 
 def origin_of(text: str) -> Origin | None:

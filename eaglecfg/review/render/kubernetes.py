@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.render.container import WORK, found, workdir
-from eaglecfg.review.render.header import header
+from eaglecfg.review.render.header import header, shown
 from eaglecfg.review.render.launch import Launch, Word
 from eaglecfg.review.yaml_text import quoted, scalar
 
@@ -129,7 +129,8 @@ def _volumes(launch: Launch) -> Iterator[str]:
     yield "        - name: shm  # the ranks share memory through it; containers have 64 MB"
     yield "          emptyDir: {medium: Memory}"
     if claimed:
-        yield f"        - name: {CLAIM}  # holds what lies beside eaglecfg.yaml; hub ids need none"
+        beside = shown(launch.config)
+        yield f"        - name: {CLAIM}  # holds what lies beside {beside}; hub ids need none"
         yield f"          persistentVolumeClaim: {{claimName: {CLAIM}}}"
     for number, folder in enumerate(folders, 1):
         yield f"        - name: folder-{number}"

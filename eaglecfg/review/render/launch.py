@@ -62,6 +62,8 @@ class Launch:
     gpus: int
     nodes: int
     port: int
+    config: str = "eaglecfg.yaml"
+    """The name of the file that it is made of."""
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -82,6 +84,7 @@ def make_launch(
     python: str = "python3",
     port: int | None = None,
     host: str | None = None,
+    config: str = "eaglecfg.yaml",
 ) -> Launch:
     """The launch of ``deployment``. Pure. ``port`` overrides the file's, ``host`` fills in where it has none.
 
@@ -116,6 +119,7 @@ def make_launch(
         gpus=-(-world // nodes),
         nodes=nodes,
         port=_number(settings.get("port"), DEFAULT_PORT),
+        config=config,
     )
 
 

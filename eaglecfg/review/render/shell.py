@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from eaglecfg.review.render.container import workdir
-from eaglecfg.review.render.header import header
+from eaglecfg.review.render.container import found, workdir
+from eaglecfg.review.render.header import header, shown
 from eaglecfg.review.render.launch import Launch, Word
 
 _SPECIAL = re.compile(
@@ -21,8 +21,9 @@ def render(launch: Launch) -> str:
     """The script. Raises nothing that the launch did not."""
     lines = ["#!/bin/sh", *header(launch)]
     if workdir(launch) is not None:
-        lines.append("# Relative paths count from the folder of eaglecfg.yaml: run it there.")
+        lines.append(f"# Relative paths count from the folder of {shown(launch.config)}: run it there.")
     lines.append("set -eu")
+    lines += _checks(launch)
     lines += [f': "{needed(name)}"' for name in launch.handed if not _exported(launch, name)]
     through_env = []
     for variable in launch.variables:
@@ -34,6 +35,13 @@ def render(launch: Launch) -> str:
     program = " ".join([*(["env", *through_env] if through_env else []), *map(shlex.quote, launch.program)])
     lines.append(" \\\n  ".join([f"exec {program}", *options(launch)]))
     return "\n".join(lines) + "\n"
+
+
+def _checks(launch: Launch) -> Iterator[str]:
+    """Says so in a folder that is not the config's: the server would look for its checkpoints elsewhere."""
+    for path in [each.path for each in found(launch) if each.kind in ("above", "beside")][:1]:
+        told = f"there is no {path} here: relative paths count from the folder of {shown(launch.config)}"
+        yield f"[ -e {shlex.quote(path)} ] || echo {shlex.quote(told)} >&2"
 
 
 def options(launch: Launch, quote: Callable[[str], str] = shlex.quote) -> list[str]:

@@ -3,6 +3,7 @@
 # deployment: "full", engine: sglang "0.5.14"
 # Relative paths count from the folder of eaglecfg.yaml: run it there.
 set -eu
+[ -e ../drafts/kimi-k2.5-eagle3 ] || echo 'there is no ../drafts/kimi-k2.5-eagle3 here: relative paths count from the folder of eaglecfg.yaml' >&2
 : "${SGLANG_API_KEY:?is not set, and eaglecfg never writes its value}"
 export HF_TOKEN="${HF_TOKEN:?is not set, and eaglecfg never writes its value}"
 export NCCL_P2P_LEVEL=SYS
