@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from eaglecfg.review.imports.shell_state import State, Value, assignment
+from eaglecfg.review.imports.shell_state import CHANGED, State, Value, assignment, element
 from eaglecfg.review.imports.shell_tokens import REDIRECTIONS, Token
 from eaglecfg.review.imports.text import Text, not_known
 
 OPENS = frozenset(("if", "for", "while", "until", "case", "select", "{"))
 CLOSES = frozenset(("fi", "done", "esac", "}"))
 PIPES = frozenset(("|", "|&"))
-CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
-"""Arithmetic that changes a variable."""
+
+SURE = frozenset(
+    (
+        "cd", "export", "declare", "typeset", "local", "readonly", "source", ".", "set", "shift", "unset",
+        "mkdir", "pushd", "popd", "echo", "printf", "pip", "pip3", "apt-get", "apt", "conda", "module",
+        "ulimit", "sleep", "true", ":", "rm", "cp", "ln", "wait", "trap", "alias", "eval", "sudo", "uv",
+    )
+)  # fmt: skip
+"""Commands behind which ``&&`` is no question: a script that goes on has them succeed."""
 
 
 def settle(state: State, names: Collection[str], ends: Sequence[State]) -> None:
@@ -82,9 +88,30 @@ def assigned_in(
         found = assignment(token)
         if found is not None:
             yield found[0]
+        elif array := element(token):
+            yield array
         elif token.bare in ("shift", "set"):
             yield "@"
         elif token.parts and token.parts[0].kind == "arithmetic":
             yield from (each[1] or each[2] for each in CHANGED.finditer(token.parts[0].text))
         elif token.bare in functions and depth < 2:
             yield from assigned_in(functions[token.bare], functions, depth + 1)
+
+
+def function_at(tokens: Sequence[Token], at: int) -> tuple[list[Token], int]:
+    """The body of the function that begins at ``at``, and where the script goes on."""
+    while at < len(tokens) and tokens[at].operator == "\n":
+        at += 1
+    braces = at < len(tokens) and tokens[at].bare == "{"
+    depth, body = 0, []
+    while at < len(tokens):
+        token = tokens[at]
+        at += 1
+        if braces:
+            depth += (token.bare == "{") - (token.bare == "}")
+        else:
+            depth += (token.operator == "(") - (token.operator == ")")
+        body.append(token)
+        if depth <= 0:
+            break
+    return (body[1:-1] if braces else body), at

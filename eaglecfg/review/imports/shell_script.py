@@ -9,30 +9,31 @@ from dataclasses import dataclass, field
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
 from eaglecfg.review.imports.shell_flow import (
-    CHANGED,
     CLOSES,
     OPENS,
     PIPES,
+    SURE,
     assigned_in,
     body_of,
+    function_at,
     piped,
     settle,
 )
-from eaglecfg.review.imports.shell_state import State, Value, assignment, expand, expand_all, expand_whole
+from eaglecfg.review.imports.shell_state import (
+    CHANGED,
+    State,
+    Value,
+    assignment,
+    element,
+    expand,
+    expand_all,
+    expand_whole,
+)
 from eaglecfg.review.imports.shell_tokens import REDIRECTIONS, Token, Tokens
 from eaglecfg.review.imports.text import Note, Text, joined, not_known
 
 _BRANCHES = frozenset(("then", "elif", "else", "do"))
 _DECLARES = frozenset(("export", "declare", "typeset", "local", "readonly"))
-_SURE = frozenset(
-    (
-        "cd", "export", "declare", "typeset", "local", "readonly", "source", ".", "set", "shift", "unset",
-        "mkdir", "pushd", "popd", "echo", "printf", "pip", "pip3", "apt-get", "apt", "conda", "module",
-        "ulimit", "sleep", "true", ":", "rm", "cp", "ln", "wait", "trap", "alias", "eval", "sudo", "uv",
-    )
-)  # fmt: skip
-"""Commands behind which ``&&`` is no question: a script that goes on has them succeed."""
-
 DEEPEST = 8
 """Functions inside functions, and scripts inside quotes of scripts."""
 
@@ -127,7 +128,7 @@ class Script:
     def _end(self, words: list[Token], token: Token, operator: str, tokens: Sequence[Token], at: int) -> int:
         """A command that ends at the operator ``token``, and what this means for the next one."""
         before = words[0].bare if words else ""
-        sure = before in _SURE or bool(words and all(assignment(word) is not None for word in words))
+        sure = before in SURE or bool(words and all(assignment(word) is not None for word in words))
         if words:
             apart = operator in PIPES or token.operator in (*PIPES, "&")
             at = self._statement(words, tokens, at, operator, apart=apart)
@@ -251,21 +252,7 @@ class Script:
 
     def _function(self, name: str, tokens: Sequence[Token], at: int) -> int:
         """Keep the body of a function, which begins at ``at``. Returns where the script goes on."""
-        while at < len(tokens) and tokens[at].operator == "\n":
-            at += 1
-        braces = at < len(tokens) and tokens[at].bare == "{"
-        depth, body = 0, []
-        while at < len(tokens):
-            token = tokens[at]
-            at += 1
-            if braces:
-                depth += (token.bare == "{") - (token.bare == "}")
-            else:
-                depth += (token.operator == "(") - (token.operator == ")")
-            body.append(token)
-            if depth <= 0:
-                break
-        self.functions[name] = body[1:-1]
+        self.functions[name], at = function_at(tokens, at)
         return at
 
     def _call(self, name: str, given: tuple[Text, ...] | None) -> None:
@@ -300,7 +287,15 @@ class Script:
         self.state.given = inner
 
     def _command(self, words: list[Token]) -> None:
+        """Expand the words, and do what the command does to what is known."""
         self.state.step()
+        self._expanded(words)
+        for word in words:
+            for part in word.parts:
+                if part.kind == "command" and part.text.startswith(("$((", "$[")):
+                    self._calculate(part.text)
+
+    def _expanded(self, words: list[Token]) -> None:
         own: list[tuple[str, Text | tuple[Text, ...], bool]] = []
         while words and (found := assignment(words[0])) is not None:
             name, more, token = found
@@ -316,6 +311,11 @@ class Script:
                 self._assign(name, value, more=more)
             return
         line = words[0].line
+        if array := element(words[0]):
+            self._assign(array, not_known(array))
+            if words[1:]:
+                self._expanded(words[1:])
+            return
         if words[0].parts and words[0].parts[0].kind == "arithmetic":
             self._calculate(words[0].parts[0].text)
             return
@@ -357,8 +357,10 @@ class Script:
             for one in fields:
                 self._calculate(one.text)
         elif name == "unset":
-            for one in rest:
-                if not one.text.startswith("-"):
+            for one in rest if Text("-f") not in rest else ():
+                if "[" in one.text:
+                    self._assign(one.text.partition("[")[0], not_known(one.text.partition("[")[0]))
+                elif not one.text.startswith("-"):
                     self._change(one.text, lambda state, gone=one.text: state.remove(gone))  # type: ignore[misc]
         elif name in ("read", "getopts", "mapfile", "readarray", "printf"):
             names = rest if name != "printf" else rest[1:2] if rest[:1] == [Text("-v")] else []
@@ -428,6 +430,7 @@ class Script:
         kind = words[0].bare
         options = {letter for token in words[1:] if token.bare[:1] == "-" for letter in token.bare[1:]}
         exports = (kind == "export" and "n" not in options) or "x" in options
+        hides = (kind == "export" and "n" in options) or any(token.bare == "+x" for token in words[1:])
         local = bool(self._locals) and kind in ("local", "declare", "typeset") and "g" not in options
         for token in words[1:]:
             if token.bare[:1] in ("-", "+") and token.bare:
@@ -447,8 +450,14 @@ class Script:
                     value = not_known(name)
                 names = [name]
             else:
-                names = [one.text for one in expand(token, self.state)]
+                names = []
+                for one in expand(token, self.state):
+                    name, equals, text = one.text.partition("=")
+                    names.append(name)
+                    value = Text(text, one.unknown) if equals else None
             for name in names:
+                if hides:
+                    self._change(name, lambda state, gone=name: state.exported.discard(gone))  # type: ignore[misc]
                 self._declared(name, value, more=more, local=local, exports=exports)
 
     def _declared(self, name: str, value: Value | None, *, more: bool, local: bool, exports: bool) -> None:

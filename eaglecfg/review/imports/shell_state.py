@@ -16,6 +16,10 @@ _FROM_ARGUMENT = re.compile(r"@:([1-9]\d?)\Z")
 _BRACES = re.compile(r"\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}")
 _PATTERN = re.compile(r"[*?]|\[[^\]\s]*\]")
 _ARITHMETIC = re.compile(r"\$\(\((.*)\)\)\Z", re.S)
+CHANGED = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)")
+"""Arithmetic that changes a variable."""
+
+_ELEMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\[")
 _STANDS_FOR = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*(?:\+=\.\.\.)?\}")
 _LIST_OF_ALL = ("@", "*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?)=(.*)\Z", re.S)
@@ -133,6 +137,13 @@ def assignment(token: Token) -> tuple[str, bool, Token] | None:
     rest = [Part("text", found[3])] if found[3] else []
     value = Token(token.line, [*_with_tilde(rest), *token.parts[1:]], items=token.items)
     return found[1], bool(found[2]), value
+
+
+def element(token: Token) -> str:
+    """The name of the array of which ``token`` assigns one element, else empty."""
+    first = token.parts[0] if token.parts else None
+    found = _ELEMENT.match(first.text) if first is not None and first.kind == "text" else None
+    return found[1] if found and any("]=" in part.text or "]+=" in part.text for part in token.parts) else ""
 
 
 def _with_tilde(parts: list[Part]) -> list[Part]:

@@ -275,6 +275,9 @@ class Tokens:
             end = self._closing(start + 1)
             token.parts.append(Part("variable", text[start + 2 : end - 1], quoted))
             self.at = end
+        elif follows == "[" and (end := text.find("]", start)) > 0:  # arithmetic as it was written once
+            token.parts.append(Part("command", text[start : end + 1], quoted))
+            self.at = end + 1
         elif follows == "'" and not quoted:
             self._ansi(token)
         elif follows == '"' and not quoted:

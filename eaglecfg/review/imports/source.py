@@ -24,7 +24,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 _YAML = re.compile(r"^(?:services|apiVersion|kind|items)[ \t]*:", re.MULTILINE)
-_JSON = re.compile(r"\s*\{(?!\{)")
+_JSON = re.compile(r'\s*\{\s*["}]')
 _NOT_READ = (
     ("a supervisor configuration", re.compile(r"^\[(?:program:|supervisord\])", re.M)),
     (
