@@ -15,6 +15,9 @@ from eaglecfg.review.imports.yaml_source import Part
 from eaglecfg.source.span import KeyPath
 
 _TAKEN = frozenset(("image", "command", "entrypoint", "environment", "container_name", "extends"))
+LONGEST_CHAIN = 20
+"""Services that extend each other."""
+
 _OF_NO_INTEREST = frozenset(("restart", "tty", "stdin_open", "labels", "logging", "profiles", "init"))
 
 
@@ -72,8 +75,10 @@ def _chain(part: Part, name: str, told: list[Note]) -> list[KeyPath]:
             text = f"extends takes {other} of {part.text((*at, 'extends', 'file'))}, which is not read"
             told.append(Note(text, part.at((*at, "extends")), True, "deployment"))
             return chain
-        if following in chain:
-            raise UsageError(f"line {part.at((*at, 'extends'))}: services.{name} extends itself")
+        if following in chain or len(chain) > LONGEST_CHAIN:
+            raise UsageError(
+                f"line {part.at((*at, 'extends'))}: services.{name} extends itself, or too many others"
+            )
         if not isinstance(part.value(following), dict):
             text = f"extends takes {other}, which this file does not have"
             told.append(Note(text, part.at((*at, "extends")), True, "deployment"))

@@ -37,6 +37,9 @@ _DECLARES = frozenset(("export", "declare", "typeset", "local", "readonly"))
 DEEPEST = 8
 """Functions inside functions, and scripts inside quotes of scripts."""
 
+MOST_BLOCKS = 100
+"""Open blocks, loops, conditions and brackets inside each other."""
+
 
 @record
 class Command:
@@ -185,6 +188,8 @@ class Script:
         return at
 
     def _open(self, word: str, line: int, operator: str, tokens: Sequence[Token], at: int) -> None:
+        if len(self._blocks) > MOST_BLOCKS:
+            raise UsageError(f"line {line}: more than {MOST_BLOCKS} blocks inside each other")
         block = _Block(word, line, self.state.copy(), self._doubt, word == "(" or operator in PIPES)
         if word in ("{", "if", "while", "until", "for", "case"):
             block.apart = block.apart or piped(tokens, at)
