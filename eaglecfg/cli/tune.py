@@ -227,6 +227,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _list_arms(opened: Opened, history: History) -> None:
+    from eaglecfg.source.secrets import redact_arguments, redact_environment
     from eaglecfg.tune.server_command import server_command
 
     design = opened.design
@@ -236,9 +237,10 @@ def _list_arms(opened: Opened, history: History) -> None:
     click.echo("\narms" if design.arms else "\nbaselines; the space is too large to list")
     for arm in design.arms or design.baselines:
         given = server_command(opened, arm.deployment)
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in given.env.items())
+        shown = redact_environment(given.env)
+        variables = " ".join(f"{name}={shlex.quote(shown[name])}" for name in given.env)
         click.echo(f"  {arm.key}  {arm.label}")
-        click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(given.argv)}")
+        click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(redact_arguments(given.argv))}")
 
 
 def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = True, check: int = 0) -> Outcome:

@@ -1,6 +1,6 @@
 """Lines of text with styles, so that one renderer serves a terminal, a pipe and a file.
 
-Control characters come out as escapes, wherever a text is from.
+Control characters come out as escapes, and what looks like a secret not at all, wherever a text is from.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from eaglecfg.record import record
+from eaglecfg.source.secrets import redact_text
 
 Style = Literal["plain", "bold", "error", "warning", "info", "good", "dim", "place"]
 
@@ -49,7 +50,7 @@ def line(*parts: str | Part) -> Line:
 
 def plain(lines: Iterable[Line]) -> str:
     """The text without styles; ends with a newline when there is any line."""
-    return "".join("".join(visible(part.text) for part in each).rstrip() + "\n" for each in lines)
+    return "".join("".join(_shown(part) for part in each).rstrip() + "\n" for each in lines)
 
 
 def coloured(lines: Sequence[Line]) -> str:
@@ -73,10 +74,15 @@ def coloured(lines: Sequence[Line]) -> str:
     for each in lines:
         text = Text()
         for part in each:
-            text.append(visible(part.text), style=_RICH[part.style])
+            text.append(_shown(part), style=_RICH[part.style])
         text.rstrip()
         console.print(text, soft_wrap=True)
     return out.getvalue()
+
+
+def _shown(part: Part) -> str:
+    """The last look at a text on its way out."""
+    return redact_text(visible(part.text))
 
 
 def cells(text: str) -> int:

@@ -16,6 +16,7 @@ from eaglecfg.report.styled import Line, Part, Style, line, wrapped
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.runner import check_context
+from eaglecfg.source.secrets import redact_data
 
 _SEEN: dict[bool | None, tuple[str, Style]] = {
     True: ("verified", "good"),
@@ -154,6 +155,7 @@ def as_json(contexts: Sequence[Context]) -> str:
                 "all_reduce": as_data(context),
             }
         )
+    rows = redact_data(rows)
     return json.dumps({"version": 1, "deployments": rows}, indent=2, ensure_ascii=False, default=str) + "\n"
 
 

@@ -16,6 +16,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Reported
 from eaglecfg.rules.upgrade import Difference, Place, Upgrade, View
+from eaglecfg.source.secrets import redact_data
 
 _ORDER = (4, 2, 1, 3, 0)
 """Exit codes, the one that counts most first."""
@@ -246,7 +247,7 @@ def as_json(upgrade: Upgrade, fail_on: Severity, *, version: str) -> str:
         ],
         "summary": {"exit_code": exit_code(upgrade, fail_on)},
     }
-    return json.dumps(data, indent=2, ensure_ascii=False, default=str) + "\n"
+    return json.dumps(redact_data(data), indent=2, ensure_ascii=False, default=str) + "\n"
 
 
 def _view_data(view: View, fail_on: Severity) -> dict[str, Any]:

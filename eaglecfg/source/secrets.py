@@ -116,7 +116,7 @@ def is_secret_name(name: str) -> bool:
     if not any(hint in name.lower() for hint in _HINTS):
         return False
     words = _words(name.rpartition(".")[2])
-    if not words or words[-1] in _ABOUT or words[0] == "NCCL":
+    if not words or words[-1] in _ABOUT:
         return False
     if any(word in _ALWAYS or word.endswith(_SQUASHED) for word in words):
         return True

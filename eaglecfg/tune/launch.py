@@ -132,7 +132,7 @@ class _Launch:
         in_use = self.wait_for_gpus()
         self.begun, self.started = time.monotonic(), time.time()
         self.memory_before = gpu.memory_mib(self.gpus)
-        record.write(self.folder, "command.json", self.describe())
+        record.write(self.folder, "command.json", self.describe(), private=True)
         if in_use:
             return self.not_started(in_use)
         self.supervision = Supervision(self.folder)
@@ -321,7 +321,9 @@ class _Launch:
         elif error is not None:
             raise error
         else:
-            record.write(self.folder, "processes.json", record.states(self.supervision.living()))
+            record.write(
+                self.folder, "processes.json", record.states(self.supervision.living()), private=True
+            )
             if self.warm:
                 self.verdict = verdict.of_silence(self.pulse, self.log)
             else:

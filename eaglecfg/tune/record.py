@@ -16,9 +16,17 @@ from eaglecfg.machine.processes import Process, command_line
 from eaglecfg.source.secrets import redact_arguments
 
 
-def write(folder: Path, name: str, data: Any) -> None:
-    """Write data as JSON. Raises OSError when the folder can't be written."""
-    (folder / name).write_text(json.dumps(data, indent=1, default=str) + "\n", encoding="utf-8")
+def write(folder: Path, name: str, data: Any, *, private: bool = False) -> None:
+    """Write data as JSON; ``private``: for the user alone. Raises OSError where it can't be written."""
+
+    def opened(path: str, flags: int) -> int:
+        handle = os.open(path, flags, 0o600 if private else 0o666)
+        if private:
+            os.fchmod(handle, 0o600)  # it may have been there before
+        return handle
+
+    with open(folder / name, "w", encoding="utf-8", opener=opened) as stream:
+        stream.write(json.dumps(data, indent=1, default=str) + "\n")
 
 
 def rows_to(stream: TextIO) -> Callable[[Sequence[Mapping[str, Any]]], None]:

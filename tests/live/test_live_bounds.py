@@ -245,3 +245,33 @@ def test_settings_of_any_type_crash_nothing(value: object, live: RunLine) -> Non
         assert code in (0, 1, 3), (name, out)
         assert "internal error" not in out + err
         assert "\x1b" not in out + err
+
+
+def test_what_a_server_says_does_not_drive_the_terminal(live: RunLine) -> None:
+    version = "0.5.14\x1b]0;owned\x07\x1b[2J"
+    with scripted(
+        {"/server_info": info(**BASE_SERVER, version=version), "/generate": generation()}
+    ) as server:
+        _, out, err = live(server.url, "--live-requests", "1")
+    assert not set("\x1b\x07") & set(out + err)
+    assert "0.5.14\\x1b]0;owned\\x07" in err
+    assert "over 1 prompt of eaglecfg's own" in err
+
+
+@pytest.mark.parametrize("key", ["sk-abc", "ABCDEF123", "my-key", "AKIAABCDEFGHIJKLMNOP", ""])
+def test_a_key_given_for_its_variable_is_not_repeated(key: str, live: RunLine) -> None:
+    code, out, err = live("http://127.0.0.1:1", "--live-key", key)
+    assert code == 2
+    assert "takes the name of an environment variable" in err
+    assert not key or key not in out + err
+
+
+def test_a_variable_that_is_not_set_is_named(live: RunLine) -> None:
+    assert "SGLANG_API_KEY, which is not set" in live("http://127.0.0.1:1", "--live-key", "SGLANG_API_KEY")[2]
+
+
+def test_one_name_in_two_files_is_told_apart_by_file(config: Path, live: RunLine) -> None:
+    (config.parent / "other.yaml").write_text(config.read_text())
+    err = live("http://127.0.0.1:1", config.name, "other.yaml")[2]
+    assert "name one file" in err
+    assert "of other.yaml" in err

@@ -62,3 +62,21 @@ def test_a_line_that_is_none_says_how_far_it_is_off() -> None:
 def test_one_step_count_shows_nothing() -> None:
     simulation = measured({"nccl.proto": ["unset", "Simple"]})
     assert find_cycles(simulation.design, simulation.history) == ()
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {1: 6.0, 2: 5.0, 3: 5.0, 4: 4.9},  # a step that costs less than nothing
+        {1: 3.0, 2: 4.0, 3: 5.0, 4: 6.0},  # less left than the target takes
+    ],
+)
+def test_parts_that_would_take_less_than_no_time_are_left_out(times: dict[int, float]) -> None:
+    def scattered(arm: Arm) -> float:
+        shape = arm.deployment.speculative
+        return TARGET if shape is None or isinstance(shape, str) else times[shape.num_steps or 0]
+
+    simulation = measured({"speculative": ["off", {"num_steps": [1, 2, 4]}]}, scattered)
+    (line,) = cycle_lines(find_cycles(simulation.design, simulation.history))
+    assert "steps scatter so much" in line
+    assert "-" not in line

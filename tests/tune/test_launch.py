@@ -152,6 +152,7 @@ def test_command_environment_log_requests_and_result_are_on_disk_without_secrets
         "supervisor.jsonl",
     } <= set(written)
     assert not any("secretsecret" in text or "very-secret" in text for text in written.values())
+    assert (folder / "command.json").stat().st_mode & 0o777 == 0o600, "an environment is nobody else's"
     command = json.loads(written["command.json"])
     assert command["env"]["NCCL_PROTO"] == "LL"
     assert command["env"]["HF_TOKEN"] == "<redacted>"

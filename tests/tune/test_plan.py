@@ -261,3 +261,11 @@ def hours(text: str) -> float:
     """``90 min`` and the like in hours."""
     number, unit = text.split()
     return float(number) / {"s": 3600, "min": 60, "h": 1}[unit]
+
+
+def test_a_budget_that_an_option_gives_is_not_blamed_on_the_file(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study.write_text(STUDY + "budget: {launches: 8}\n")
+    assert run(["tune", str(study), "--dry-run", "--launch-anyway", "--launches", "2"]) == 2
+    assert "eaglecfg: --launches: expected at least 4" in capsys.readouterr().err
