@@ -165,6 +165,16 @@ def test_the_version_is_found_where_the_image_is_named(text: str, version: str) 
         assert config.deployments[0].model.env == {"A": "1"}
 
 
+def test_instructions_of_a_dockerfile_end_where_docker_ends_them() -> None:
+    text = (
+        "FROM x\nENV A=1 \\\n  # a comment\n  B=2\nCMD sglang serve org/m --tp 2\n"
+        "HEALTHCHECK --interval=5s \\\n  CMD curl http://h\nRUN x \\\n  && CMD y\n"
+    )
+    found = only(text)
+    assert found["env"] == {"A": "1", "B": "2"}
+    assert found["parallel"] == {"tp_size": 2}
+
+
 def test_an_image_that_is_not_known_leaves_the_version_open() -> None:
     result, _ = imported("docker run $IMAGE sglang serve m", None)
     assert "TODO: nothing says which version" in result.text

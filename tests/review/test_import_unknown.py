@@ -70,6 +70,11 @@ RUN = "python3 -m sglang.launch_server --model-path org/m "
         ("docker exec -d c " + RUN, "has in its environment"),
         (RUN + "--config c.yaml", "c.yaml, which is not read"),
         ("eval $(cat x); " + RUN, "eval runs"),
+        ("xargs -I{} " + RUN + "--port {} < ports", "xargs adds words"),
+        ("docker-compose run x " + RUN, "has in its environment"),
+        ("docker compose run x " + RUN, "has in its environment"),
+        ("export A=1; su - me -c '" + RUN + "'", "whether su keeps it"),
+        ("sh -c exec " + RUN, "a shell with -c runs its first word alone"),
     ],
 )
 def test_what_depends_on_something_unknown_is_a_todo(script: str, todo: str) -> None:
@@ -111,6 +116,7 @@ def test_what_depends_on_something_unknown_is_a_todo(script: str, todo: str) -> 
         ),
         ("source /v/bin/activate\n" + RUN + "--tp 4 --port 1", {"port": 1, "tp": 4}),
         ("docker run -eNCCL_P=1 -itp1:1 --rm=true img " + RUN + "--tp 4 --port 1", {"port": 1, "tp": 4}),
+        ('sbatch --wrap="' + RUN + '--tp 4 --port 1"', {"port": 1, "tp": 4}),
         ("export A=1; ssh h '" + RUN + "--tp 4 --port 1'", {"port": 1, "tp": 4}),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ _SILENT = frozenset(
 """Commands that show, look for or end what they name, and launch nothing."""
 
 _THROUGH = frozenset(("sudo", "exec", "command", "builtin", "nohup", "time", "-E", "-n", "--"))
+_SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh"))
 _RUN_TEXT = frozenset(
     (
         "bash", "sh", "dash", "zsh", "ksh", "ssh", "tmux", "screen", "su", "runuser", "watch", "flock",
@@ -127,6 +129,12 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
         call = _call(command, prefix, tuple(arguments))
         program = command.words[at[0]].text
         told = [at[2]] if at[2] else []
+        if len(before) > 1 and any(
+            posixpath.basename(one.text) in _SHELLS and re.fullmatch("-[a-z]*c", option.text)
+            for one, option in itertools.pairwise(before)
+        ):
+            text = "a shell with -c runs its first word alone: what stands behind is not part of the command"
+            call = replace(call, notes=(*call.notes, Note(text, command.line, todo=True, block="server")))
         if program.endswith(("python", "python3")) and "/" in program:
             told.append(f"the Python of the launch is {program}: render it with --python {program}")
         yield replace(call, notes=(*call.notes, *(Note(text, command.line) for text in told)))
@@ -148,7 +156,8 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
                 for each in behind
             )
             state = State(dict(prefix.environment), set(prefix.environment))
-            inside = follow(word.text, state, depth + 1, command.line)
+            text = re.sub(r"\A--[a-z-]+=", "", word.text)  # sbatch --wrap="..."
+            inside = follow(text, state, depth + 1, command.line)
             for inner in inside.commands:
                 for call in calls_of_command(inner, depth + 1):
                     outer = _call(command, prefix, ())

@@ -96,6 +96,8 @@ def _left_out(part: Part, at: KeyPath) -> list[Note]:
     shown = f"services.{at[1]}"
     for key in part.value(at):
         line = part.at((*at, key))
+        if key == "env_file" and not part.value((*at, key)):
+            continue
         if key == "env_file":
             told.append(Note(f"{shown}.env_file is not read: its variables are not known", line, True, "env"))
         elif key not in _TAKEN and key not in _OF_NO_INTEREST:

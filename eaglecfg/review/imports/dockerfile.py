@@ -14,7 +14,9 @@ from eaglecfg.review.imports.shell_state import State, expand_all
 from eaglecfg.review.imports.shell_tokens import Tokens
 from eaglecfg.review.imports.text import Note, Text
 
-INSTRUCTION = re.compile(r"^\s*(FROM|ENV|ARG|ENTRYPOINT|CMD)\s+((?:[^\n\\]|\\(?:\r?\n|.))*)", re.I | re.M)
+INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:[^\n\\]|\\(?:\r?\n|.))*)", re.M)
+_COMMENT = re.compile(r"(?<=\\\n)(?:[ \t]*#[^\n]*\n)+")
+"""Comments between the lines of one instruction, which Docker takes out."""
 
 
 @dataclass(slots=True)
@@ -30,6 +32,7 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
     stages: dict[str, _Stage] = {}
     stage = _Stage("", State(), {})
     line = 0
+    text = _COMMENT.sub(lambda found: "\\\n" * found[0].count("\n"), text.replace("\r\n", "\n"))
     for found in INSTRUCTION.finditer(text):
         word, rest = found[1].upper(), re.sub(r"\\\r?\n", " ", found[2]).strip()
         line = text.count("\n", 0, found.start(1)) + 1
@@ -41,7 +44,7 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
             if word == "ARG" and "=" not in rest and (value := given.variables.get(rest)) is not None:
                 stage.state.variables[rest] = value
             _assign(rest, stage.state, exported=word == "ENV")
-        else:
+        elif word in ("ENTRYPOINT", "CMD"):
             stage.parts[word] = _words(rest)
             if word == "ENTRYPOINT":
                 stage.parts.pop("CMD", None)  # an older CMD is dropped with it

@@ -11,7 +11,7 @@ from eaglecfg.review.imports.mounts import Mount, long_form, short_form
 from eaglecfg.review.imports.text import Text, not_known
 
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
-_CONTAINERS = frozenset(("docker", "podman", "nerdctl"))
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
 _SWITCHES = frozenset(
     (
         "-d", "-i", "-t", "-P", "-q", "--detach", "--interactive", "--tty", "--rm", "--privileged", "--init",
@@ -53,7 +53,9 @@ def read_prefix(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefi
             for verb in ("run", "exec", "create"):
                 if verb in inner[:3]:
                     outside = read_prefix(words[:index], environment)
-                    elsewhere = bool(_ELSEWHERE & set(inner[: inner.index(verb) + 1]))
+                    elsewhere = program.endswith("-compose") or bool(
+                        _ELSEWHERE & set(inner[: inner.index(verb) + 1])
+                    )
                     rest = words[index + 2 + inner.index(verb) :]
                     return _container(rest, outside, elsewhere=elsewhere)
         if program == "kubectl" and inner[:1] in (["run"], ["exec"]):
@@ -98,6 +100,11 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
             at = _env(words, at, own)
         elif program == "sudo":
             at = _sudo(words, at, own)
+        elif program in ("su", "runuser"):
+            own = {name: _perhaps(value, f"whether {program} keeps it") for name, value in own.items()}
+            others.append(text)
+        elif program in ("xargs", "parallel"):
+            todo.append(f"{program} adds words to the command that are not known here")
         elif program == "ssh":
             own = {}  # the other host has an environment of its own
             others.append(text)
@@ -142,8 +149,12 @@ def _sudo(words: Sequence[Text], at: int, own: dict[str, Text]) -> int:
         elif text in ("-u", "-g", "-h", "-p", "-C", "--user", "--group"):
             at += 1
     for name in [] if everything else [name for name in own if name not in keeps]:
-        own[name] = Text(own[name].text, (*own[name].unknown, "whether sudo keeps it"))
+        own[name] = _perhaps(own[name], "whether sudo keeps it")
     return at
+
+
+def _perhaps(value: Text, why: str) -> Text:
+    return Text(value.text, (*value.unknown, why))
 
 
 def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Prefix:
