@@ -22,6 +22,13 @@ WATCHED = ("A", "B", "X", "TP")
 
 # Each line is one script. Several start the server more than once, or under a condition that bash decides.
 CASES = [
+    "TP=2\nwhile getopts t: o; do case $o in t) TP=9;; esac; done\n" + R + "--tp ${TP}",
+    "if true; then case a in a) TP=3;; esac; fi; TP=2; " + R + "--tp $TP",
+    "f() { " + R + '"$@"; }; f; f --tp 2',
+    "f() { " + R + '--tp "$1" "${@:2}"; }; f 2',
+    "A=(); " + R + '"${A[@]}" --tp 2',
+    "A=; " + R + '--tp 2 --served-model-name "$A"',
+    "f() { " + R + '--tp 2 "$*"; }; f --port',
     "TP=2\nif false; then TP=4; fi\n" + R + "--tp $TP",
     "TP=2; while false; do TP=3; done; " + R + "--tp $TP",
     "until true; do TP=3; done; TP=1; " + R + "--tp $TP",

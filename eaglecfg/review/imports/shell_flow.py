@@ -98,6 +98,16 @@ def assigned_in(
             yield from assigned_in(functions[token.bare], functions, depth + 1)
 
 
+def case_at(words: Sequence[Token]) -> int:
+    """Where ``case`` stands among the words of a command, behind keywords alone; else -1."""
+    for index, word in enumerate(words):
+        if word.bare == "case":
+            return index
+        if word.bare not in OPENS and word.bare not in ("do", "then", "else", "elif", "!", "time"):
+            break
+    return -1
+
+
 def function_at(tokens: Sequence[Token], at: int) -> tuple[list[Token], int]:
     """The body of the function that begins at ``at``, and where the script goes on."""
     while at < len(tokens) and tokens[at].operator == "\n":

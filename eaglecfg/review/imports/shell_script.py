@@ -15,6 +15,7 @@ from eaglecfg.review.imports.shell_flow import (
     SURE,
     assigned_in,
     body_of,
+    case_at,
     function_at,
     piped,
     settle,
@@ -118,8 +119,10 @@ class Script:
             elif token.operator == "(" and len(words) == 1 and words[0].bare and _is(tokens, at, ")"):
                 at = self._function(words[0].bare, tokens, at + 1)
                 words = []
-            elif token.operator == ")" and words and words[0].bare == "case":
-                self._open("case", words[0].line, operator, tokens, at)
+            elif token.operator == ")" and (first := case_at(words)) >= 0:
+                if first:
+                    self._statement(words[:first], tokens, at, operator, apart=False)
+                self._open("case", words[first].line, operator, tokens, at)
                 self._blocks[-1].pattern = False
                 words, operator = [], ";;"
             elif words or token.operator != "\n" or operator not in ("&&", "||", "|", "|&"):

@@ -162,8 +162,11 @@ def expand(token: Token, state: State) -> list[Text]:
     """The fields that one word comes to: none, one, or several where an unquoted value has spaces."""
     fields: list[Text] = []
     current: list[Text] = []
+    vanished = False
     for part in token.parts:
-        for piece, breaks in _pieces(part, state):
+        pieces = _pieces(part, state)
+        vanished = vanished or (part.quoted and not pieces)  # "$@" of no words is no word
+        for piece, breaks in pieces:
             if breaks and current:
                 fields.append(joined(current))
                 current = []
@@ -171,6 +174,8 @@ def expand(token: Token, state: State) -> list[Text]:
                 current.append(piece)
     if current:
         fields.append(joined(current))
+    if vanished and fields == [EMPTY]:
+        return []
     state.spend(sum(len(one.text) for one in fields))
     return [spelled(one.text) if not one.unknown else one for one in fields] if _spreads(token) else fields
 
