@@ -199,6 +199,45 @@ def test_a_server_that_answers_slowly_is_given_up(
     assert "no whole answer" in capsys.readouterr().err
 
 
+def test_headers_that_drip_are_given_up_too(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def drip(request: BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.flush_headers()
+        for number in range(20):
+            request.wfile.write(f"X-{number}: y\r\n".encode())
+            request.wfile.flush()
+            time.sleep(0.05)
+
+    monkeypatch.setattr(server_info, "SECONDS", 0.3)
+    url, _ = serve(server_info=drip)
+    began = time.monotonic()
+    assert run(["import", url]) == 2
+    assert time.monotonic() - began < 0.9
+    assert "no whole answer" in capsys.readouterr().err
+
+
+def test_nothing_that_a_server_says_drives_the_terminal(
+    serve: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def garbage(request: BaseHTTPRequestHandler) -> None:
+        request.wfile.write(b"\x1b[31mHTTP \x1b]0;title\x07\r\n\r\n")
+
+    hostile = "a\x1b[2Jb\x07"
+    for answer in (
+        garbage,
+        ok({**info(), "served_model_name": hostile, "version": hostile}),
+        ok({"model_path": hostile}),
+    ):
+        url, _ = serve(server_info=answer)
+        run(["import", url])
+        captured = capsys.readouterr()
+        assert "\x1b" not in captured.err
+        assert "\x07" not in captured.err
+        assert "\x1b" not in captured.out
+
+
 COMMAND = "python3 -m sglang.launch_server --model-path org/m --tp $TP"
 
 
