@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eaglecfg.cli.numbers import FiniteRange
-from eaglecfg.cli.output import tell, traceback_option
+from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
@@ -213,7 +213,7 @@ def _given(**options: Any) -> dict[str, Any]:
 def _print_plan(opened: Opened, history: History, warning: str) -> None:
     for heading, text in plan_lines(opened, history):
         for index, piece in enumerate(_wrapped(text)):
-            click.echo(f"{heading if index == 0 else '':<{INDENT}}{piece}")
+            say(f"{heading if index == 0 else '':<{INDENT}}{piece}")
     if warning:
         tell(f"warning: {warning}")
 
@@ -239,8 +239,8 @@ def _list_arms(opened: Opened, history: History) -> None:
         given = server_command(opened, arm.deployment)
         shown = redact_environment(given.env)
         variables = " ".join(f"{name}={shlex.quote(shown[name])}" for name in given.env)
-        click.echo(f"  {arm.key}  {arm.label}")
-        click.echo(f"      {variables}{' ' if variables else ''}{shlex.join(redact_arguments(given.argv))}")
+        say(f"  {arm.key}  {arm.label}")
+        say(f"      {variables}{' ' if variables else ''}{shlex.join(redact_arguments(given.argv))}")
 
 
 def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = True, check: int = 0) -> Outcome:
@@ -313,10 +313,10 @@ def show_results(results: Results) -> None:
 
     click.echo()
     for text in text_table(header(results), table(results)) if results.rows else ():
-        click.echo(text)
+        say(text)
     click.echo()
     for sentence in (*results.verdict, *cycle_lines(results.cycles), *remarks(results), *footnotes(results)):
-        click.echo("\n".join(_wrapped(sentence)))
+        say("\n".join(_wrapped(sentence)))
 
 
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
@@ -348,7 +348,7 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     except UsageError as error:
         (opened.folder / PATCH).unlink(missing_ok=True)
         hand = f"write by hand for {opened.deployment.name}: {by_hand(results.winner)}"
-        click.echo(f"\nno patch is offered: {str(error).rstrip('.')}; {hand}")
+        say(f"\nno patch is offered: {str(error).rstrip('.')}; {hand}")
         return
     replace_text(opened.folder / PATCH, patch.diff)
     click.echo(f"\n{patch.diff}", nl=False)

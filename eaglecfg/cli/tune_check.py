@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from eaglecfg.cli.output import tell, traceback_option
+from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.tune.history import History
 from eaglecfg.tune.machine_check import LAUNCHES, check_lines, good_checks, make_check
 from eaglecfg.tune.opened import Opened, open_study
@@ -77,5 +77,5 @@ def show_check(opened: Opened, history: History) -> None:
         return
     click.echo()
     for line in check_lines(found):
-        click.echo(line)
+        say(line)
     click.echo("Kept in the study's record: its plan uses it, its budget and its claim do not.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from eaglecfg.cli.output import traceback_option
+from eaglecfg.cli.output import say, traceback_option
 from eaglecfg.cli.tune_check import check, show_check
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
@@ -62,7 +62,7 @@ def status(study: str, out: Path | None, launch_prefix: str | None, form: str) -
         click.echo(json.dumps({"version": 1, **asdict(found)}, indent=1))
     else:
         for line in _words(opened, found):
-            click.echo(line)
+            say(line)
     return 0 if found.state == "running" else NOT_RUNNING
 
 
@@ -111,7 +111,7 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
     if form == "json":
         click.echo(json.dumps(as_json(opened.name, opened.conditions, results), indent=1, allow_nan=False))
     elif form == "markdown":
-        click.echo(markdown(headline(opened.name, results), results))
+        say(markdown(headline(opened.name, results), results))
     else:
         show_results(results)
         show_check(opened, history)
