@@ -66,6 +66,7 @@ RUN = "python3 -m sglang.launch_server --model-path org/m "
         ("source env.sh; " + RUN, "env.sh is not read"),
         (". ./env.sh; " + RUN, "./env.sh is not read"),
         ("docker run --env-file p.env img " + RUN, "p.env is not read"),
+        ("docker run -e $C img " + RUN, "${C} names variables of the container"),
         ("docker run $OPTS img " + RUN, "${OPTS} may hold options of the container"),
         ("docker exec -d c " + RUN, "has in its environment"),
         (RUN + "--config c.yaml", "c.yaml, which is not read"),
@@ -127,6 +128,29 @@ def test_what_a_shell_does_for_certain_is_read_as_it_does(script: str, found: di
     assert one["parallel"]["tp_size"] == found["tp"]
     assert one["server"] == {"port": found["port"]}
     assert one.get("env") == found.get("env")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        RUN + "${X:+--api-key hunter2hunter2}",
+        RUN + "--api-key ${KEY:-hunter2hunter2}",
+        RUN + "--api-key hunter2hunter2 --api-key hunter2hunter2",
+        RUN + "'--api-key hunter2hunter2'",
+        "docker run ${X:+-e HF_TOKEN=hunter2hunter2} img " + RUN,
+        "docker run -e HF_TOKEN=hunter2hunter2$X --label password=hunter2hunter2 img " + RUN,
+        "wrap --token hunter2hunter2 " + RUN,
+        "export HF_TOKEN=${HF_TOKEN:-hunter2hunter2}; " + RUN,
+        "[ x ] && export HF_TOKEN=hunter2hunter2; " + RUN,
+        "export U=http://me:hunter2hunter2@h/$X; " + RUN,
+        RUN + "--chat-template http://me:hunter2hunter2@h/$X",
+        RUN + "--chat-template $(curl http://me:hunter2hunter2@h/)",
+    ],
+)
+def test_what_is_not_known_shows_no_secret(script: str) -> None:
+    result, _ = imported(script)
+    assert "hunter2" not in result.text
+    assert not [note.text for note in result.notes if "hunter2" in note.text]
 
 
 def test_the_known_part_of_a_list_that_grows_under_a_condition_stays() -> None:

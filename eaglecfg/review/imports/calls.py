@@ -12,7 +12,8 @@ from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.prefix import Prefix, read_prefix
 from eaglecfg.review.imports.shell_script import Command, follow
 from eaglecfg.review.imports.shell_state import State
-from eaglecfg.review.imports.text import Note, Text
+from eaglecfg.review.imports.text import Note, Text, guarded
+from eaglecfg.source.secrets import is_secret_name
 
 _MODULE = re.compile(r"sglang\.(launch_server|srt\.(?:[\w.]*\.)?(?:launch_server|server|http_server))")
 _ROUTER = "sglang_router.launch_server"
@@ -74,6 +75,11 @@ def other_engine(text: str) -> str:
     return next((name for name, pattern in _OTHERS.items() if pattern.search(text)), "")
 
 
+def default_shown(name: str, default: str) -> str:
+    """A default in quotes; that of a secret stays unsaid."""
+    return "what the text says" if is_secret_name(name) and default else repr(guarded(default))
+
+
 def mentions(text: str) -> bool:
     """Whether the text speaks of a server launch, whatever becomes of it."""
     return _MENTIONS.search(text) is not None
@@ -112,7 +118,7 @@ def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
         if calls and mentions(row)
     ]
     notes += [
-        Note(f"${name} is taken as {default!r}, its default in the script")
+        Note(f"${name} is taken as {default_shown(name, default)}, its default in the script")
         for name, default in script.state.defaults.items()
     ]
     return calls, notes

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
-from eaglecfg.review.imports.calls import Call, calls_of_command
+from eaglecfg.review.imports.calls import Call, calls_of_command, default_shown
 from eaglecfg.review.imports.interpolation import compose, compose_words
 from eaglecfg.review.imports.mounts import Mount, short_form
 from eaglecfg.review.imports.shell_script import Command
@@ -137,7 +137,10 @@ def _interpolated(text: str, told: list[Note], line: int) -> Text:
 
 
 def _of_defaults(defaults: dict[str, str], line: int) -> list[Note]:
-    return [Note(f"${name} is taken as {default!r}, its default", line) for name, default in defaults.items()]
+    return [
+        Note(f"${name} is taken as {default_shown(name, default)}, its default", line)
+        for name, default in defaults.items()
+    ]
 
 
 def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]:

@@ -12,13 +12,13 @@ from eaglecfg.record import record
 from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.flags import Setting, read_flags
 from eaglecfg.review.imports.mounts import on_the_host
-from eaglecfg.review.imports.text import Note, Text
+from eaglecfg.review.imports.text import Note, Text, guarded
 from eaglecfg.review.placing import ALGORITHM, DRAFT, MODEL, places
 from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
 from eaglecfg.review.secrets import is_secret_flag, is_secret_value, variable_of
 from eaglecfg.schema.deployment import Parallel, Speculative
 from eaglecfg.source.characters import control_in_value
-from eaglecfg.source.secrets import is_secret_name, redact_text
+from eaglecfg.source.secrets import is_secret_name
 from eaglecfg.source.span import KeyPath
 
 CHECKPOINTS = (MODEL, DRAFT)
@@ -134,7 +134,7 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
             )
             return Entry(path, handed_on(variable), f"a secret: whoever launches has it in {variable}")
     if one.unknown and not _stands_in(one):
-        names = ", ".join(one.unknown)
+        names = guarded(", ".join(one.unknown))
         told.append(Note(f"--{one.name.replace('_', '-')} is not known: {names}", call.line, todo=True))
         remark = f"TODO: {names} is not known here"
         return _left_open(one, _block_of(one.name, path), remark)
@@ -150,6 +150,8 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
 
 def _left_open(one: Setting, path: KeyPath, remark: str) -> Entry:
     shown = one.value if _writable(one.value) else json.dumps(one.value)
+    if isinstance(shown, str):
+        shown = guarded(shown)
     return Entry(path, shown, remark, open=one.name not in SHOWN_UNKNOWN)
 
 
@@ -184,10 +186,12 @@ def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
     literal = value.text == handed_on(name)  # which would be handed on if it were written so
     if value.unknown or literal or not _writable(value.text) or not VARIABLE.fullmatch(name):
         why = (
-            f"{', '.join(value.unknown)} is not known here" if value.unknown else "it cannot be written here"
+            f"{guarded(', '.join(value.unknown))} is not known here"
+            if value.unknown
+            else "it cannot be written here"
         )
         told.append(Note(f"{name} is left out: {why}", line, todo=True))
-        return Entry(path, redact_text(value.text), f"TODO: {why}", open=True)
+        return Entry(path, guarded(value.text), f"TODO: {why}", open=True)
     return Entry(path, value.text)
 
 

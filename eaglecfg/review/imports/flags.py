@@ -11,9 +11,10 @@ from typing import Any
 from eaglecfg.engines.facts import EngineFacts, FlagFact
 from eaglecfg.engines.table import load_facts
 from eaglecfg.record import record
-from eaglecfg.review.imports.text import Note, Text
+from eaglecfg.review.imports.text import Note, Text, guarded
 from eaglecfg.review.placing import DRAFT, MODEL
 from eaglecfg.review.render.launch import FLAG, as_number
+from eaglecfg.source.secrets import is_secret_name
 
 _NEGATIVE = re.compile(r"-\d+|-\d*\.\d+")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
@@ -71,12 +72,18 @@ class _Reader:
         self.notes.append(Note(text, self.line, todo=True, block="server"))
 
     def may_hold_flags(self, word: Text) -> None:
-        self.todo(f"{word.text} is not known here: it may hold flags")
+        self.todo(f"{guarded(word.text)} is not known here: it may hold flags")
 
     def add(self, setting: Setting, shown: str) -> None:
         old = self.settings.get(setting.name)
         if old is not None:
-            self.tell(f"{shown} is given twice: {_shown(setting.value)} counts, not {_shown(old.value)}")
+            secret = is_secret_name(setting.name)
+            which = (
+                "the last one counts"
+                if secret
+                else f"{_shown(setting.value)} counts, not {_shown(old.value)}"
+            )
+            self.tell(f"{shown} is given twice: {which}")
         self.settings[setting.name] = setting
 
     def option(self, words: Sequence[Text], at: int) -> int:
@@ -106,7 +113,7 @@ class _Reader:
         elif word.unknown:
             self.may_hold_flags(word)
         else:
-            self.todo(f"the word {word.text!r} belongs to no flag: the engine stops there")
+            self.todo(f"the word {guarded(word.text)!r} belongs to no flag: the engine stops there")
 
     def _name(self, option: str) -> tuple[str, str]:
         """The flag behind an option, and what is to be told about its spelling."""

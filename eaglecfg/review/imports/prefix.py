@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from eaglecfg.record import record
 from eaglecfg.review.imports.mounts import Mount, long_form, short_form
-from eaglecfg.review.imports.text import Text, not_known
+from eaglecfg.review.imports.text import Text, guarded, not_known
 
 _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _CONTAINERS = frozenset(("docker", "podman", "nerdctl", "docker-compose", "podman-compose"))
@@ -109,11 +109,11 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
             own = {}  # the other host has an environment of its own
             others.append(text)
         elif words[at].unknown:
-            todo.append(f"{text} stands in front of the server and is not known here")
+            todo.append(f"{guarded(text)} stands in front of the server and is not known here")
         elif program not in _SILENT:
             others.append(text)
         at += 1
-    left = (f"left out: {' '.join(others)} in front of the server",) if others else ()
+    left = (f"left out: {guarded(' '.join(others))} in front of the server",) if others else ()
     return Prefix(own, image=image, contained=bool(image), left_out=left, todo=tuple(todo))
 
 
@@ -169,7 +169,7 @@ def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Pr
         at += 1
         if unknown and not text.startswith("-"):
             if any(not word.text.startswith("-") and not word.unknown for word in words[at:]):
-                todo.append(f"{text} may hold options of the container, and variables of the server")
+                todo.append(f"{guarded(text)} may hold options of the container, and variables of the server")
                 guess = guess or text
                 continue
             image = text
@@ -179,6 +179,8 @@ def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Pr
             break
         option, value, at = _option(words, at)
         if option in ("-e", "--env"):
+            if value.unknown and "=" not in value.text:
+                todo.append(f"{guarded(value.text)} names variables of the container that are not known here")
             _hand(own, value, outside.environment)
         elif option == "--name":
             name = "" if value.unknown else value.text
@@ -187,7 +189,7 @@ def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Pr
         elif option not in _SWITCHES:
             if option in ("-v", "--volume", "--mount"):
                 mounts.append(long_form(value.text) if option == "--mount" else short_form(value.text))
-            left.append(f"left out: {option} {value.text} of the container")
+            left.append(f"left out: {guarded(f'{option} {value.text}')} of the container")
     if elsewhere:
         todo.append(f"what the container {image} has in its environment is not known here")
     rest = _plain(words[at:], own)

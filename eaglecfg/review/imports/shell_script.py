@@ -31,7 +31,7 @@ from eaglecfg.review.imports.shell_state import (
     expand_whole,
 )
 from eaglecfg.review.imports.shell_tokens import REDIRECTIONS, Token, Tokens
-from eaglecfg.review.imports.text import Note, Text, joined, not_known
+from eaglecfg.review.imports.text import Note, Text, guarded, joined, not_known
 
 _BRANCHES = frozenset(("then", "elif", "else", "do"))
 _DECLARES = frozenset(("export", "declare", "typeset", "local", "readonly"))
@@ -353,7 +353,7 @@ class Script:
         if name == "eval":
             text = joined(rest, " ") if rest else Text("")
             if any(not _has_placeholder(text.text, each) for each in text.unknown):
-                self._todo(f"eval runs {text.text[:60]}, which is not known here", line)
+                self._todo(f"eval runs {guarded(text.text[:60])}, which is not known here", line)
             self.depth += 1
             self._read(text.text, line)
             self.depth -= 1

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from eaglecfg.record import record
+from eaglecfg.source.secrets import is_secret_name, masked
+
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,80})=([^\s}'\"]+)")
 
 
 @record
@@ -41,6 +45,13 @@ def not_known(name: str) -> Text:
 def spelled(text: str) -> Text:
     """Something that only running it could tell, as it is spelled."""
     return Text(text, (text if len(text) <= 60 else f"{text[:57]}...",))
+
+
+def guarded(text: str) -> str:
+    """``text`` to be shown in a message or a comment: what is a secret in it is blanked."""
+    return _ASSIGNED.sub(
+        lambda found: f"{found[1]}=***" if is_secret_name(found[1]) else found[0], masked(text)
+    )
 
 
 @record
