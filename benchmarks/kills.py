@@ -140,14 +140,14 @@ def kill_study(study: Study, kills: int, rng: random.Random, tally: Tally, whole
             process.wait(60)
             break  # it was at its end already
         tally.resumes.append(resumed)
-        time.sleep(rng.uniform(0.0, 0.7))
+        time.sleep(rng.uniform(0.0, 0.5))
         # A setting whose server dies twice, before it has run once, is at fault itself, and counts as such.
         doubted = _server_died(study)
         victim = rng.choice([name for name in VICTIMS if name != "server" or not doubted])
         _kill(study, process, victim)
         tally.kills += 1
         if victim in ("server", "supervisor"):
-            time.sleep(rng.uniform(0.0, 1.0))
+            time.sleep(rng.uniform(0.0, 0.6))
             tally.kills += process.poll() is None
             process.kill()
         process.wait(30)

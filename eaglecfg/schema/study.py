@@ -90,8 +90,8 @@ class Workload(StrictModel):
     )
     random: RandomPrompts | None = Field(
         default=None,
-        description="Instead of a file: random tokens of the target's vocabulary. Drafts are hardly ever right "
-        "about them, so that they suit step_cost and NCCL.",
+        description="Instead of a file: random tokens of the target's vocabulary. Drafts are hardly ever "
+        "right about them, so that they suit step_cost and NCCL.",
         examples=[{"count": 64, "input_tokens": 512}],
     )
     output_tokens: Annotated[int, Field(gt=0)] = Field(

@@ -54,9 +54,7 @@ def test_a_part_imports_only_the_parts_below_it(part: str) -> None:
         assert ours <= allowed, f"{path.relative_to(PACKAGE)} imports {sorted(ours - allowed)}"
 
 
-@pytest.mark.parametrize(
-    "part", sorted(set(PARTS) - {"tune", "reference", "machine"} | {"cli"})
-)
+@pytest.mark.parametrize("part", sorted(set(PARTS) - {"tune", "reference", "machine"} | {"cli"}))
 def test_heavy_packages_stay_in_tune_and_reference(part: str) -> None:
     for path in _modules(part):
         found = {name.split(".")[0] for name in _imported(path)} & HEAVY

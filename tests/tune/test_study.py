@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import signal
 import time
 from pathlib import Path
@@ -70,30 +69,6 @@ def test_the_same_command_launches_nothing_twice(folder: Folder, capsys: pytest.
     assert run(folder.arguments) == 0
     assert folder.finished() == before
     assert "4 launches are done; 0 launches" in capsys.readouterr().out
-
-
-def test_sigkill_at_any_moment_loses_nothing_and_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "killed").mkdir()
-    whole, killed = Folder(tmp_path / "whole"), Folder(tmp_path / "killed")
-    assert run(whole.arguments) == 0
-    rng = random.Random(4)
-    kept: list[tuple[str, int, str, str]] = []
-    for _ in range(4):
-        process = killed.start()
-        goal = len(killed.events) + 2
-        wait_for(lambda goal=goal: len(killed.events) >= goal)
-        time.sleep(rng.uniform(0.0, 0.6))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert killed.finished()[: len(kept)] == kept
-        kept = killed.finished()
-    assert run(killed.arguments) == 0
-    assert killed.finished() == whole.finished()
-    assert killed.left_running() == []
-    launches = sum(event.kind == "launch" for event in killed.events)
-    closed = sum(event.kind in ("ended", "orphan") for event in killed.events)
-    assert launches == closed > len(whole.finished()) - 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
