@@ -12,8 +12,9 @@ demo: $(VENV)/.installed
 tutorial: $(VENV)/.installed
 	@$(BIN)/python docs/run.py docs/tutorial.md
 
+# Three workers on two cores: many tests wait for servers to start and to end.
 test: lint
-	$(BIN)/python -m pytest -n 2 -q
+	$(BIN)/python -m pytest -n 3 --dist worksteal -q
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
