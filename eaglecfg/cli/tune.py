@@ -321,6 +321,7 @@ def show_results(results: Results) -> None:
 
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     """Show the winner as a patch, and write it where that was asked for."""
+    from eaglecfg.cli.files import write_whole
     from eaglecfg.tune.apply import make_patch
     from eaglecfg.tune.step_cost import rests_on_acceptance
     from eaglecfg.tune.tables import PATCH, replace_text
@@ -357,5 +358,5 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     if not apply_winner:
         click.echo(f"\n--apply writes this to {document.name} (saved as {near(opened.folder / PATCH)})")
         return
-    replace_text(path, patch.text)
+    write_whole(path, patch.text.encode())
     click.echo(f"\n{document.name} is changed")

@@ -43,6 +43,17 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
     assert folder.left_running() == []
 
 
+def test_the_winner_is_written_through_a_link_and_the_mode_stays(folder: Folder) -> None:
+    config, real = folder.path / "eaglecfg.yaml", folder.path / "shared.yaml"
+    config.rename(real)
+    real.chmod(0o640)
+    config.symlink_to(real.name)
+    assert run([*folder.arguments, "--apply"]) == 0
+    assert config.is_symlink()
+    assert "num_steps: 2" in real.read_text(encoding="utf-8")
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
 def test_the_best_so_far_is_told_from_the_number_of_the_table() -> None:
     assert best_words("2 steps", 1.0721) == "best 2 steps +7.2 % so far (less what luck may add)"
     assert best_words("4 steps", 1.0) == "best 4 steps (as it stands)"
