@@ -12,7 +12,7 @@ from eaglecfg import __version__
 from eaglecfg.engines.datapath import Hop
 from eaglecfg.engines.resolve import Resolution, Setting
 from eaglecfg.errors import ConfigUnreadable, EaglecfgError, UsageError
-from eaglecfg.record import record, replace
+from eaglecfg.record import record
 from eaglecfg.rules import outcome
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Severity
@@ -266,17 +266,7 @@ def resolve(config: Config | PathType, deployment: str | None = None) -> Resolut
         raise UsageError(
             f"{loaded.path} names no engine whose facts are known, got {loaded.engine or 'none'}"
         )
-    return _Answers(resolution.settings, resolution.facts)
-
-
-class _Answers(Resolution):
-    """A resolution that is asked for names as people write them."""
-
-    def get(self, name: str) -> Setting:
-        """The setting of a flag: ``page_size``, ``page-size`` or ``--page-size``."""
-        found = super().get(str(name).strip().lstrip("-").replace("-", "_"))
-        known = found.name in self.settings or found.name in self.facts.flags or "." in found.name
-        return found if known else replace(found, origin="unknown")
+    return resolution
 
 
 def _documents(

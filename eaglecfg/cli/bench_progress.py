@@ -21,6 +21,7 @@ from eaglecfg.nccl.bench.launches import FORMAT, Launch, launch_data, plan_data
 from eaglecfg.nccl.bench.plan import BenchPlan, Job
 from eaglecfg.nccl.bench.size import size_words
 from eaglecfg.report.styled import visible
+from eaglecfg.tune.plan import duration
 
 ASSUMED_S = 6.0
 """Seconds of one launch until launches have been seen."""
@@ -61,11 +62,6 @@ def _folded(what: str, text: str, width: int) -> list[str]:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 class Progress:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.engines.facts import CaptureFact, DraftFact, EngineFacts, Standing
 from eaglecfg.engines.flags import Flags
 from eaglecfg.schema_files import read_schema, schema_root
+
+if TYPE_CHECKING:
+    from eaglecfg.schema.deployment import Engine
 
 Row = Mapping[str, Any]
 
@@ -54,6 +57,11 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
         foreign=drafts["foreign"],
         known_versions=known,
     )
+
+
+def facts_of(engine: Engine | None) -> EngineFacts | None:
+    """``load_facts`` for the engine that a config names; None where it names none."""
+    return None if engine is None else load_facts(engine.name, engine.version)
 
 
 def known_versions(name: str) -> tuple[str, ...]:

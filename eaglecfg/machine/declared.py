@@ -8,7 +8,7 @@ from typing import Any
 
 from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.command import environment
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.machine.findings import Finding, Severity
 from eaglecfg.machine.hardware import Block, block_of
 from eaglecfg.machine.survey import Machine, Unseen
@@ -120,8 +120,7 @@ def _place(config: LoadedConfig, deployment: LoadedDeployment, path: tuple[str, 
 def _ranks(
     machine: Machine, config: LoadedConfig, deployment: LoadedDeployment, block: Block | None
 ) -> Iterator[Finding]:
-    engine = config.engine
-    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    facts = facts_of(config.engine)
     deployment = loaded_in_blocks(deployment, facts)
     parallel = deployment.model.parallel
     ranks = max(1, parallel.tp_size) * max(1, parallel.pp_size or 1)

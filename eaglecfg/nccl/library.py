@@ -59,18 +59,12 @@ class Comparison:
         return not (self.unknown or self.missing or self.early)
 
 
-def compare_library(path: Path, version: str = "") -> Comparison:
-    """Names in ``libnccl.so.2`` at ``path`` against the facts. Raises OSError where the file cannot be read.
+def compare_stream(stream: IO[bytes], version: str = "") -> Comparison:
+    """Names in the bytes of a ``libnccl.so.2`` against the facts.
 
     ``version`` overrides what the library says about itself. A name counts as present where it ends a string
     of what the loader maps, since some are preceded by other bytes.
     """
-    with path.open("rb") as stream:
-        return compare_stream(stream, version)
-
-
-def compare_stream(stream: IO[bytes], version: str = "") -> Comparison:
-    """``compare_library`` for the bytes of a library."""
     found, said = _names(stream)
     version = version or said
     known = frozenset(variable_names())

@@ -16,7 +16,7 @@ from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.boundaries import Boundaries, boundaries_of
 from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.record import record
 from eaglecfg.schema.deployment import Deployment, Draft, Target
@@ -154,7 +154,7 @@ def deployment_context(
     config: LoadedConfig, deployment: LoadedDeployment, checkpoints: Checkpoints
 ) -> Context:
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
-    engine = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    engine = facts_of(config.engine)
     whole = loaded_in_blocks(deployment, engine)
     source, model = config.document, whole.model
     target = checkpoints.get(source, model.target, "target")

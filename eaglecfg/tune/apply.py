@@ -10,7 +10,7 @@ from typing import Any
 
 from eaglecfg.engines.blocks import BLOCKS, canonical, in_blocks
 from eaglecfg.engines.facts import EngineFacts
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.study.parts import SECTIONS
 from eaglecfg.schema.deployment import Deployment
@@ -49,8 +49,7 @@ def make_patch(
     Raises UsageError where an edit would change something else too (a shared anchor), or where it cannot be
     made for this deployment alone (a key of ``defaults`` to be unset).
     """
-    engine = config.engine
-    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    facts = facts_of(config.engine)
     editor = _Deployment(config.document, deployment.name, facts)
     before, after = tree(in_blocks(deployment.model, facts).model), tree(wanted)
     for section in SECTIONS:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from eaglecfg.engines.blocks import in_blocks
-from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
+from eaglecfg.rules.nccl.searched import may_decide, tunes_decode
 from eaglecfg.schema.deployment import Deployment
-from eaglecfg.schema.loaded import LoadedConfig
 from eaglecfg.tune.arm import apply, setting, spelled
 from eaglecfg.tune.space import Condition, Dimension, Space
 
@@ -26,21 +25,6 @@ COMMUNICATION = frozenset(
     )
 )
 """Server flags that only choose how ranks talk to each other."""
-
-DECIDES = COMMUNICATION | frozenset(
-    (
-        *RANKS,
-        "enable_dp_attention",
-        "enable_deterministic_inference",
-        "enable_flashinfer_allreduce_fusion",
-        "enforce_disable_flashinfer_allreduce_fusion",
-        "flashinfer_allreduce_fusion_backend",
-        "moe_a2a_backend",
-        "max_running_requests",
-        "dtype",
-    )
-)
-"""Server flags that may decide who carries an all-reduce, or how large it is."""
 
 MOST_LOOKED_AT = 400
 """Combinations of keys that may decide it, looked at one by one; of more than that nothing is left out."""
@@ -93,41 +77,19 @@ def inert_keys(space: Space) -> dict[str, str]:
     return out
 
 
-def decided_by(words: Iterable[str], config: LoadedConfig) -> bool:
-    """Whether ``words`` of a command hold a flag that may decide who carries an all-reduce."""
-    engine = config.engine
-    facts = load_facts(engine.name, engine.version) if engine is not None else None
-    for word in words:
-        name = word.partition("=")[0].lstrip("-").replace("-", "_")
-        if word.startswith("--") and (facts.flags.canonical(name) if facts is not None else name) in DECIDES:
-            return True
-    return False
-
-
 def _ranks(deployment: Deployment) -> int:
     parallel = in_blocks(deployment).model.parallel
     return max(*(getattr(parallel, name) or 1 for name in RANKS), 1)
 
 
 def _tunes_nccl(key: str) -> bool:
-    """Whether a key is an NCCL variable that is meant for decode's all-reduce."""
     path = spelled(key)
-    if path[0] not in ("nccl", "env") or len(path) == 1:
-        return False
-    from eaglecfg.nccl.facts import variable_fact
-    from eaglecfg.rules.nccl.ec629_nccl_not_on_decode_path import TUNING
-
-    fact = variable_fact(f"NCCL_{path[1].upper()}" if path[0] == "nccl" else path[1])
-    return fact is not None and fact.acts in TUNING
+    return len(path) > 1 and tunes_decode(path[0], path[1])
 
 
 def _may_decide(key: str) -> bool:
     path = setting(key)
-    if path[0] == "server":
-        return path[-1] in DECIDES
-    if path[0] == "env":
-        return not path[-1].startswith("NCCL_")
-    return path[0] in ("parallel", "speculative", "draft")
+    return may_decide(path[0], path[-1])
 
 
 def _look(space: Space, deciding: list[Dimension], asleep: Asleep) -> list[tuple[Mapping[str, Any], str]]:

@@ -13,11 +13,12 @@ from typing import Any
 
 from eaglecfg.engines.blocks import loaded_in_blocks
 from eaglecfg.engines.facts import EngineFacts
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, deployment_context
 from eaglecfg.rules.model import Severity
+from eaglecfg.rules.nccl.searched import decided_by
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import load_study
@@ -27,7 +28,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design, Verdict, make_design
-from eaglecfg.tune.inert import Asleep, Inert, decided_by, find_inert
+from eaglecfg.tune.inert import Asleep, Inert, find_inert
 from eaglecfg.tune.limits import read_limits
 from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
@@ -108,7 +109,7 @@ def open_study(
         study = study.model_copy(update={"budget": study.budget.model_copy(update=budget)})
     read_limits(study.objective.limits, document)
     config, deployment = _deployment(document, study)
-    facts = load_facts(config.engine.name, config.engine.version) if config.engine is not None else None
+    facts = facts_of(config.engine)
     simulation = require_switch(config.engine, facts) if study.step_cost is not None else None
     deployment = loaded_in_blocks(deployment, facts)
     space = read_space(document, study.space, deployment.model)
@@ -270,7 +271,7 @@ def _asleep(config: LoadedConfig, deployment: LoadedDeployment, study: StudyFile
     """Whether NCCL's settings can act on decode or verify of an arm. Where the study hands the server a flag
     behind the deployment's back that may wake it, it is never called asleep."""
     checkpoints = Checkpoints()
-    woken = decided_by((*study.launch.prefix, *study.launch.flags), config)
+    woken = decided_by((*study.launch.prefix, *study.launch.flags), facts_of(config.engine))
 
     def asleep(model: Deployment) -> str:
         if woken:

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from eaglecfg.nccl.facts import variable_fact, variable_names
-from eaglecfg.nccl.library import ELF, compare_library
+from eaglecfg.nccl.library import ELF, Comparison, compare_stream
+
+
+def compare_library(path: Path, version: str = "") -> Comparison:
+    """The comparison for a file."""
+    with path.open("rb") as stream:
+        return compare_stream(stream, version)
 
 
 def library(folder: Path, version: str, *, without: str = "", more: tuple[str, ...] = ()) -> Path:

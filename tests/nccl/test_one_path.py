@@ -12,6 +12,7 @@ from eaglecfg.nccl.paths import DECIDES
 from eaglecfg.rules.context import Checkpoints, deployment_context
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.nccl.paths import asleep_because, path_of
+from eaglecfg.rules.nccl.searched import may_decide
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
 from eaglecfg.schema.load import load_config
@@ -145,7 +146,8 @@ def test_a_gpu_that_is_not_known_leaves_it_open(tmp_path: Path) -> None:
 
 
 def test_who_decides_is_the_same_list_everywhere() -> None:
-    assert DECIDES == inert.DECIDES
+    assert inert.may_decide is may_decide
+    assert all(may_decide("server", name) for name in DECIDES)
 
 
 def test_a_reason_is_said_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.engines.blocks import in_blocks
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.record import replace
 from eaglecfg.review.difference.contents import is_served
 from eaglecfg.review.difference.revision import Blob, Revision
@@ -42,7 +42,7 @@ def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
             continue
         config = load_config(document)
         engine = config.engine
-        facts = load_facts(engine.name, engine.version) if engine is not None else None
+        facts = facts_of(engine)
         for deployment in config.deployments:
             model = in_blocks(deployment.model, facts).model
             _take(side, revision, document, model.target, "target", scratch, taken)

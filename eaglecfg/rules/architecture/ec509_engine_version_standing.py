@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.engines.table import known_versions, load_facts
+from eaglecfg.engines.table import facts_of, known_versions
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
@@ -12,7 +12,7 @@ from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, T
 def check(context: Context) -> Iterator[Item]:
     """Facts were read from released versions; for any other they are borrowed from the nearest older one."""
     engine = context.config.engine
-    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    facts = facts_of(engine)
     if engine is None or not known_versions(engine.name):
         yield NotApplicable()
         return

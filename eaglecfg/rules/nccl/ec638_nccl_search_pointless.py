@@ -28,13 +28,13 @@ MOST_LOOKED_AT = 64
 def check(context: Context) -> Iterator[Item]:
     """Tuning NCCL is worth launches only where NCCL carries decode in some part of the space."""
     study, deployment = study_model(context), deployment_of(context)
-    keys = [] if study is None else [key for key in study.space if _tunes(key)]
+    keys = _nccl_keys(study)
     if study is None or deployment is None or context.study_config is None or not keys:
         yield NotApplicable()
         return
     from eaglecfg.rules.nccl.paths import open_because
 
-    models = None if _decided_by(study) else list(_models(study, deployment.model))
+    models = None if _decided_by(study, context.study_config) else list(_models(study, deployment.model))
     if not models:
         return
     paths = [_path(context.study_config, replace(deployment, model=model)) for model in models]
@@ -48,6 +48,15 @@ def check(context: Context) -> Iterator[Item]:
         taken = taken or path.takers[0]
     assert taken is not None
     yield _finding(deployment.name, keys, taken, every=len(paths) > 1)
+
+
+def _nccl_keys(study: StudyFile | None) -> list[str]:
+    """Keys of the space that are NCCL variables meant for decode's all-reduce."""
+    if study is None:
+        return []
+    from eaglecfg.rules.nccl.searched import tunes_decode
+
+    return [key for key in study.space if tunes_decode(*split_key(key))]
 
 
 def _finding(name: str, keys: list[str], taken: Taken, *, every: bool) -> Finding:
@@ -67,32 +76,20 @@ def _finding(name: str, keys: list[str], taken: Taken, *, every: bool) -> Findin
     )
 
 
-def _tunes(key: str) -> bool:
-    """Whether a key of the space is an NCCL variable that is meant for decode's all-reduce."""
-    section, name = split_key(key)
-    if section not in ("nccl", "env") or not name:
-        return False
-    from eaglecfg.engines.command import environment_name
-    from eaglecfg.nccl.facts import variable_fact
-    from eaglecfg.rules.nccl.ec629_nccl_not_on_decode_path import TUNING
-
-    fact = variable_fact(environment_name(name) if section == "nccl" else name)
-    return fact is not None and fact.acts in TUNING
-
-
-def _decided_by(study: StudyFile) -> bool:
+def _decided_by(study: StudyFile, config: LoadedConfig) -> bool:
     """Whether the study hands the server a flag behind the deployment's back that may decide it."""
-    from eaglecfg.nccl.paths import DECIDES
+    from eaglecfg.engines.table import facts_of
+    from eaglecfg.rules.nccl.searched import decided_by
 
-    words = (*study.launch.prefix, *study.launch.flags)
-    names = (word.partition("=")[0].lstrip("-").replace("-", "_") for word in words if word.startswith("--"))
-    return any(name in DECIDES for name in names)
+    return decided_by((*study.launch.prefix, *study.launch.flags), facts_of(config.engine))
 
 
 def _models(study: StudyFile, base: Deployment) -> Iterator[Deployment]:
     """The deployment under every combination of the choices that may decide who carries decode; none where
     there are too many, or where they are not choices."""
-    keys = [key for key in study.space if _may_decide(key)]
+    from eaglecfg.rules.nccl.searched import may_decide
+
+    keys = [key for key in study.space if may_decide(*split_key(key))]
     choices = [[value for _, value in entries(key, study.space[key])] for key in keys]
     if any(isinstance(value, dict) for each in choices for value in each):
         return
@@ -105,17 +102,6 @@ def _models(study: StudyFile, base: Deployment) -> Iterator[Deployment]:
             _put(data, key, value)
         with suppress(ValueError):  # a value that the schema refuses, which rules of its own speak of
             yield type(base).model_validate(data)
-
-
-def _may_decide(key: str) -> bool:
-    from eaglecfg.nccl.paths import DECIDES
-
-    section, name = split_key(key)
-    if section == "server":
-        return name in DECIDES
-    return section in ("parallel", "draft", "speculative") or (
-        section == "env" and not name.startswith("NCCL_")
-    )
 
 
 def _put(data: dict[str, Any], key: str, value: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eaglecfg.engines.table import load_facts
+from eaglecfg.engines.table import facts_of
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.study.parts import deployment_of, study_model
@@ -49,7 +49,7 @@ def check(context: Context) -> Iterator[Item]:
 
 def _switch(context: Context) -> Mapping[str, Any] | None:
     engine = context.study_config.engine if context.study_config is not None else None
-    facts = load_facts(engine.name, engine.version) if engine is not None else None
+    facts = facts_of(engine)
     found = facts.values.get("simulated_acceptance") if facts is not None else None
     return found if isinstance(found, Mapping) else None
 
