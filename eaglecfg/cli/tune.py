@@ -358,5 +358,12 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     if not apply_winner:
         click.echo(f"\n--apply writes this to {document.name} (saved as {near(opened.folder / PATCH)})")
         return
+    if path.read_bytes().decode("utf-8", "replace") != document.text:
+        click.echo(
+            f"{document.name} was edited since the study began, so nothing is written; "
+            f"the change is saved as {near(opened.folder / PATCH)}",
+            err=True,
+        )
+        return
     write_whole(path, patch.text.encode())
     click.echo(f"\n{document.name} is changed")

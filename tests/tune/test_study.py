@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -11,7 +14,7 @@ import pytest
 
 from eaglecfg.cli.main import run
 from eaglecfg.cli.tune_progress import best_words
-from tests.tune.folder import CONFIG, Folder, wait_for
+from tests.tune.folder import CONFIG, ROOT, Folder, wait_for
 
 
 @pytest.fixture
@@ -52,6 +55,23 @@ def test_the_winner_is_written_through_a_link_and_the_mode_stays(folder: Folder)
     assert config.is_symlink()
     assert "num_steps: 2" in real.read_text(encoding="utf-8")
     assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_config_that_was_edited_meanwhile_is_not_written_over(folder: Folder) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eaglecfg", *folder.arguments, "--apply"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    wait_for(lambda: any(event.kind == "running" for event in folder.events))
+    config, edited = folder.path / "eaglecfg.yaml", "# mine\n" + CONFIG
+    config.write_text(edited, encoding="utf-8")
+    out, _ = process.communicate(timeout=60)
+    assert "was edited since the study began" in out
+    assert config.read_text(encoding="utf-8") == edited
+    assert (folder.record / "winner.patch").exists()
 
 
 def test_the_best_so_far_is_told_from_the_number_of_the_table() -> None:
