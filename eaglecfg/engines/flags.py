@@ -59,6 +59,11 @@ class Flags(Mapping[str, FlagFact]):
     def _ordered(self) -> list[str]:
         return list(self._options)
 
+    @cached_property
+    def _canonical(self) -> dict[str, str]:
+        """What was found for names that are not whole: every rule asks for the same few again."""
+        return {}
+
     def whole(self, name: str) -> str | None:
         """The field name behind ``name`` where that is written out: a flag's own name, or an alias."""
         plain = _plain(name)
@@ -83,8 +88,12 @@ class Flags(Mapping[str, FlagFact]):
         found = self.whole(name)
         if found is not None:
             return found
-        begun = self.begun(name)
-        return next(iter(begun.values())) if len(begun) == 1 else _plain(name)
+        known = self._canonical.get(name)
+        if known is None:
+            begun = self.begun(name)
+            known = next(iter(begun.values())) if len(begun) == 1 else _plain(name)
+            self._canonical[name] = known
+        return known
 
     def __getitem__(self, name: str) -> FlagFact:
         row = self._rows[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cache
+from functools import cache, lru_cache
 
 _TURNS = ("DISABLE", "DISABLED", "OFF", "NO", "WITHOUT")
 _PLAIN = ("ENABLE", "ENABLED", "ON", "WITH")
@@ -54,6 +54,7 @@ def meant(name: str) -> tuple[str | None, str | None]:
     return (None, turned) if turned else (nearest(name, variable_names()), None)
 
 
+@lru_cache(maxsize=1 << 14)
 def negative(name: str) -> bool:
     """Whether a value of 1 turns something off under this name."""
     return any(_turn(word) == -1 for word in name.upper().split("_"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from eaglecfg.engines.arguments import Argument
-from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
@@ -66,28 +66,32 @@ def _has(engine: str, version: str, name: str) -> bool:
     return facts is not None and name in facts.flags
 
 
-def _alike(engine: EngineFacts, name: str) -> list[str]:
-    """The flags under which a value would not mean the opposite: enable_x is no slip of disable_x."""
+@lru_cache(maxsize=4096)
+def _near(engine: str, version: str, name: str, cutoff: float) -> tuple[str, ...]:
+    """The nearest flags under which a value would not mean the opposite: enable_x is no slip of disable_x.
+
+    Kept, as deployments share their slips through ``defaults``.
+    """
+    import difflib  # only on the way to a finding
+
     from eaglecfg.nccl.names import same_sense
 
-    return [flag for flag in engine.flags if same_sense(name, flag)]
+    facts = load_facts(engine, version)
+    alike = [flag for flag in facts.flags if same_sense(name, flag)] if facts is not None else []
+    return tuple(difflib.get_close_matches(name, alike, n=2, cutoff=cutoff))
 
 
 def _advice(ctx: Context, longer: list[str], name: str) -> str:
     """What to write instead: a flag that begins like it, or the nearest one."""
-    import difflib  # only on the way to a finding
-
     assert ctx.engine is not None
-    near = longer or difflib.get_close_matches(name, _alike(ctx.engine, name), n=2, cutoff=0.75)
+    near = longer or _near(ctx.engine.name, ctx.engine.version, name, 0.75)
     return f"did you mean {' or '.join(sorted(near)[:3])}?" if near else "leave it out"
 
 
 def _fix(ctx: Context, argument: Argument, name: str, longer: Sequence[str]) -> Fix | None:
     """The one flag that is near enough, for a key under ``server:``."""
-    import difflib
-
     assert ctx.engine is not None
-    near = longer or difflib.get_close_matches(name, _alike(ctx.engine, name), n=2, cutoff=0.85)
+    near = longer or _near(ctx.engine.name, ctx.engine.version, name, 0.85)
     if len(near) != 1 or argument.path[:1] != ("server",) or near[0] in (ctx.arguments or {}):
         return None
     at = ctx.where(*argument.path)
