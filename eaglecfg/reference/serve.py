@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -110,16 +110,21 @@ def _tokenizer(settings: Settings) -> Any:
     return Tokenizer.from_file(str(path))
 
 
-def _stop(_number: int, _frame: FrameType | None) -> None:
-    raise SystemExit(0)
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """While loading there is nothing to put in order; an exception here could be swallowed by an import."""
+    os._exit(0)
+
+
+def _on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, handler)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Serve until a signal. Returns the exit status."""
     begun = time.monotonic()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="[%(asctime)s] %(message)s")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _stop)
+    _on_signals(_leave)
     try:
         settings = parse(arguments)
         for flag in settings.ignored:
@@ -150,7 +155,9 @@ def _serve(settings: Settings, begun: float) -> int:
             "The server is fired up and ready to roll: %s, %s, %s steps, boundaries %s, after %.1f s",
             settings.model_path, engine.dtype, settings.num_steps, shown, time.monotonic() - begun,
         )  # fmt: skip
-        threading.Event().wait()
+        asked = threading.Event()
+        _on_signals(lambda _number, _frame: asked.set())
+        asked.wait()
     finally:
         server.engine = None
         server.shutdown()

@@ -223,11 +223,14 @@ def test_sigterm_ends_it_in_the_middle_of_a_request_and_leaves_nothing() -> None
         os.killpg(running.process.pid, 0)
 
 
-def test_sigterm_while_loading_ends_it_too() -> None:
+@pytest.mark.parametrize("moment", [0.4, 0.8, 1.6])
+def test_sigterm_while_loading_ends_it_too(moment: float) -> None:
     running = Running()
-    time.sleep(0.8)
+    time.sleep(moment)
     log = running.stop()
-    assert running.process.returncode == 0, log
+    # Python itself may still be starting on a busy machine: then the signal's own action ends it.
+    assert running.process.returncode in (0, -signal.SIGTERM), log
+    assert b"Traceback" not in log
 
 
 def test_a_taken_port_and_a_missing_checkpoint_are_said_in_a_line() -> None:

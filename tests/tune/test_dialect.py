@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import EAGLE, LIMITS, PLAN, STANDIN
+from launcher import EAGLE, LIMITS, PLAN, STANDIN
 
 from eaglecfg.machine.ports import free_port
 from eaglecfg.tune.counters import read_request
 from eaglecfg.tune.trial import Prompt, ServerCommand
 
 if TYPE_CHECKING:
-    from conftest import Launcher
+    from launcher import Launcher
 
 PROMPT = list(range(3, 23))
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import EAGLE, LIMITS, PLAN, PROMPTS, STANDIN
+from launcher import EAGLE, LIMITS, PLAN, PROMPTS, STANDIN
 
 from eaglecfg.tune.standin.model import DECODE_S, Model, expected_accept_length
 from eaglecfg.tune.standin.settings import read_settings
 from eaglecfg.tune.trial import Prompt, ServerCommand
 
 if TYPE_CHECKING:
-    from conftest import Launcher
+    from launcher import Launcher
 
 
 def test_blocks_give_the_speed_of_the_stand_ins_formula(launch: Launcher) -> None:

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import EAGLE, LIMITS, PLAN, STANDIN
+from launcher import EAGLE, LIMITS, PLAN, STANDIN
 
 from eaglecfg.machine.processes import Process, all_processes, command_line, descendants, read_process
 from eaglecfg.tune.process import carries
 from eaglecfg.tune.trial import LaunchResult, MeasurePlan, ServerCommand
 
 if TYPE_CHECKING:
-    from conftest import Launcher
+    from launcher import Launcher
 
 SHORT = replace(LIMITS, startup_s=1.5)
 WARMED = 4 + 2 * 2 * 32 + 40

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import STANDIN
+from launcher import STANDIN
 
 from eaglecfg.machine.processes import Process, all_processes, boot_id, read_process
 from eaglecfg.tune.orphans import end_orphans

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import STANDIN
+from launcher import STANDIN
 
 from eaglecfg.machine.ports import free_port
 from eaglecfg.tune.standin.faults import Faults
@@ -21,7 +21,7 @@ from eaglecfg.tune.standin.model import PROTOCOLS, Model, expected_accept_length
 from eaglecfg.tune.standin.settings import read_settings
 
 if TYPE_CHECKING:
-    from conftest import Launcher
+    from launcher import Launcher
 
 
 def speed(steps: int, protocol: str | None) -> float:
