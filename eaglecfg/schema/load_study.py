@@ -50,4 +50,6 @@ def is_text(path: KeyPath) -> bool:
     # Choices of an environment variable are text, as they are in the deployment.
     if path[:1] == ("space",) and len(path) == 3 and isinstance(path[2], int):
         return takes_text(Deployment, tuple(str(path[1]).split(".")))
+    if path[:2] == ("space", "nccl") and sum(isinstance(part, str) for part in path) == 3:
+        return True  # an entry that is a block of them; below its keys only a range has keys again
     return takes_text(StudyFile, path)

@@ -127,6 +127,12 @@ class Budget(StrictModel):
     until: str | None = Field(
         default=None, description="Local time of day (07:00).", text=True, examples=["07:00"]
     )
+    launches_each: Annotated[int, Field(gt=0)] | None = Field(
+        default=None,
+        description="Launch every setting so many times, in rounds: nothing is sampled, and no setting is "
+        "left out of the rounds.",
+        examples=[3],
+    )
 
 
 class StudyFile(StrictModel):
@@ -144,7 +150,9 @@ class StudyFile(StrictModel):
     )
     space: dict[str, Any] = Field(
         description="Deployment key -> list of choices, or {low, high, step, log}. "
-        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key out.",
+        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key out. "
+        "nccl: [unset, {proto: LL}, {nthreads: [64, 128]}] are single settings, which add up where the keys "
+        "nccl.proto and nccl.nthreads would multiply.",
         examples=[{"speculative": ["off", {"num_steps": [1, 2, 3]}], "nccl.proto": ["unset", "LL"]}],
     )
     objective: Objective = Field(
@@ -160,6 +168,13 @@ class StudyFile(StrictModel):
         description="Measure step cost alone: weights are made up, acceptance is simulated, answers are not "
         "checked. For NCCL and server keys; no shape of speculation is chosen from it.",
         examples=[{"accept_length": 2.5}],
+    )
+    baselines: list[Literal["as_it_stands", "off"]] = Field(
+        default=["as_it_stands", "off"],
+        min_length=1,
+        description="What is launched beside the space, to compare with: the deployment as it stands, and "
+        "the same without speculation. One that is not named is left out, unless the space has it.",
+        examples=[["as_it_stands"]],
     )
     budget: Budget = Field(
         default=Budget(),

@@ -155,7 +155,7 @@ def rank_count(context: Context) -> int | None:
 
 def study_settings(document: Document, given: Mapping[str, object], base: Deployment) -> tuple[Setting, ...]:
     """Every combination of the NCCL variables in a study's space. Raises UsageError."""
-    space = {key: entry for key, entry in given.items() if _variable(key)}
+    space = {key: entry for key, entry in given.items() if _variable(key) or key == "nccl"}
     if not space:
         raise UsageError(f"{document.name}: its space has no nccl key and no NCCL variable under env")
     dimensions = read_space(document, space, base).dimensions
@@ -175,11 +175,11 @@ def _choices(dimension: Dimension) -> list[object]:
 
 
 def _combined(picked: Sequence[object], dimensions: Sequence[Dimension]) -> Setting:
-    variables = {
-        _variable(dimension.key): str(value)
-        for dimension, value in zip(dimensions, picked, strict=True)
-        if value != UNSET
-    }
+    chosen: dict[str, object] = {}
+    for dimension, value in zip(dimensions, picked, strict=True):
+        block = value if isinstance(value, dict) else {}
+        chosen |= {f"nccl.{name}": item for name, item in block.items()} if block else {dimension.key: value}
+    variables = {_variable(key): str(value) for key, value in chosen.items() if value != UNSET}
     words = " ".join(f"{name.removeprefix('NCCL_')}={text}" for name, text in variables.items())
     return Setting(words or DEFAULT, variables)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from eaglecfg.errors import UsageError
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.tune.arm import OFF, Arm
 from eaglecfg.tune.profiles import ANCHOR_EVERY, PROFILES, Profile
@@ -24,9 +25,9 @@ class Design:
 
     ``mode``: ``rounds`` launches every arm in every round, so nothing has to be selected; ``screen`` launches
     every arm once and takes the best into the rounds; ``search`` lets a sampler choose. ``as_is`` is the
-    deployment as it stands, ``off`` the same without speculation (None where it is not feasible, or where it
-    is the same arm). ``arms`` are the feasible arms, empty where there are too many. ``rejected`` maps a
-    label to the findings against it. ``launches`` is the cap, None for none.
+    deployment as it stands, ``off`` the same without speculation (None where it is not feasible or not
+    wanted, or where it is the same arm). ``arms`` are the feasible arms, empty where there are too many.
+    ``rejected`` maps a label to the findings against it. ``launches`` is the cap, None for none.
     ``step_cost``: the accept length that is simulated, None where acceptance is real.
     """
 
@@ -82,7 +83,15 @@ class Design:
 
 
 def make_design(study: StudyFile, space: Space, verdict: Verdict) -> Design:
-    """Decide mode and rounds. In ``arms`` both baselines go first, then the space in its file's order."""
+    """Decide mode and rounds. In ``arms`` the baselines go first, then the space in its file's order.
+
+    Raises UsageError where every setting is to be launched and there are too many.
+    """
+    if study.budget.launches_each is not None and space.size > MOST_ENUMERATED:
+        raise UsageError(
+            f"budget.launches_each: expected a space of up to {MOST_ENUMERATED} combinations, got "
+            f"{space.size}; leave it out, and a sampler chooses among them."
+        )
     profile = PROFILES[study.profile]
     as_is_arm, off_arm = space.arm({}), space.arm({"speculative": OFF})
     rejected: dict[str, tuple[str, ...]] = {}
@@ -96,17 +105,23 @@ def make_design(study: StudyFile, space: Space, verdict: Verdict) -> Design:
             feasible[arm.key] = arm
         return not findings
 
-    off = off_arm if judge(off_arm, "speculation off") else None
-    as_is = as_is_arm if off_arm.key != as_is_arm.key and judge(as_is_arm, "as it stands") else None
-    if space.size <= MOST_ENUMERATED:
-        for arm in space.arms():
-            if arm.key not in feasible and arm.key not in (off_arm.key, as_is_arm.key):
-                judge(arm, arm.label)
+    listed = tuple(space.arms()) if space.size <= MOST_ENUMERATED else ()
+    known = {arm.key for arm in listed}
+    wants_off = "off" in study.baselines or off_arm.key in known
+    wants_as_is = ("as_it_stands" in study.baselines or as_is_arm.key in known) and not (
+        wants_off and off_arm.key == as_is_arm.key
+    )
+    off = off_arm if wants_off and judge(off_arm, "speculation off") else None
+    as_is = as_is_arm if wants_as_is and judge(as_is_arm, "as it stands") else None
+    for arm in listed:
+        if arm.key not in feasible and arm.key not in (off_arm.key, as_is_arm.key):
+            judge(arm, arm.label)
     arms = _named_by_space(tuple(feasible.values()), space)
     as_is, off = (next((arm for arm in arms if each and arm.key == each.key), each) for each in (as_is, off))
     launches = study.budget.launches
     baselines = sum(arm is not None for arm in (as_is, off))
-    mode = _mode(space, profile, len(arms), baselines, launches)
+    times = study.budget.launches_each
+    mode = "rounds" if times is not None else _mode(space, profile, len(arms), baselines, launches)
     in_round = len(arms) if mode == "rounds" else profile.finalists + baselines
     return Design(
         space,
@@ -114,9 +129,9 @@ def make_design(study: StudyFile, space: Space, verdict: Verdict) -> Design:
         mode,
         as_is,
         off,
-        arms if space.size <= MOST_ENUMERATED else (),
+        arms if listed else (),
         rejected,
-        _rounds(study, profile, mode, in_round, len(arms)),
+        times if times is not None else _rounds(study, profile, mode, in_round, len(arms)),
         launches,
         study.seed,
         verdict,

@@ -47,7 +47,7 @@ def find_inert(space: Space, asleep: Asleep) -> Inert:
     alone = inert_keys(space)
     if alone:
         return Inert(alone)
-    keys = [item.key for item in space.dimensions if item.size > 1 and _tunes_nccl(item.key)]
+    keys = [item.key for item in space.dimensions if item.size > 1 and _tunes_nccl(item)]
     if not keys:
         return Inert()
     deciding = [item for item in space.dimensions if item.size > 1 and _may_decide(item.key)]
@@ -82,9 +82,12 @@ def _ranks(deployment: Deployment) -> int:
     return max(*(getattr(parallel, name) or 1 for name in RANKS), 1)
 
 
-def _tunes_nccl(key: str) -> bool:
-    path = spelled(key)
-    return len(path) > 1 and tunes_decode(path[0], path[1])
+def _tunes_nccl(dimension: Dimension) -> bool:
+    """Whether a dimension sets nothing but variables that are meant for decode's all-reduce."""
+    path = spelled(dimension.key)
+    if len(path) > 1:
+        return tunes_decode(path[0], path[1])
+    return path == ("nccl",) and all(tunes_decode(*spelled(f"nccl.{name}")) for name in dimension.fields())
 
 
 def _may_decide(key: str) -> bool:

@@ -16,7 +16,7 @@ def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) ->
     data, before = tree(deployment), tree(base)
     searched = any(setting(key)[0] == "speculative" for key in keys)
     words = [_shape_words(data)] if searched or _shape_words(data) != _shape_words(before) else []
-    named = [setting(key) for key in keys]
+    named = [path for key in keys for path in _settings(key, data, before)]
     # A key with one choice says nothing, except where it sets an arm apart from the deployment as it stands.
     fixed = [tuple(key.split(".", 1)) for key in changed_keys(base, deployment)]
     for path in [*named, *(path for path in fixed if path not in named)]:
@@ -27,6 +27,15 @@ def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) ->
             continue
         words.append(f"{path[-1]} {OFF if new is None and old is True else _word(new)}")
     return ", ".join(words) or "as it stands"
+
+
+def _settings(key: str, data: Mapping[str, Any], before: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The settings of a space key: every one of its block where it chooses NCCL's as a whole."""
+    path = setting(key)
+    if path != ("nccl",):
+        return [path]
+    names = [name for tree in (data, before) for name in tree.get("nccl", {})]
+    return [("nccl", name) for name in dict.fromkeys(names)]
 
 
 def _shape_words(data: Mapping[str, Any]) -> str:

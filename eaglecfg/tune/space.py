@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from eaglecfg.errors import UsageError
-from eaglecfg.rules.study.parts import SECTIONS, UNSET
+from eaglecfg.rules.study.parts import SECTIONS, UNSET, WHOLE_BLOCKS
 from eaglecfg.rules.study.ranges import MOST_CHOICES, RANGE_KEYS, STOPS, count_of, is_number
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.source.document import Document
@@ -48,6 +48,12 @@ class Dimension:
         if not isinstance(chosen, dict):
             return chosen
         return {**chosen, **{name: inner.options[point[inner.name]] for name, inner in self.active(point)}}
+
+    def fields(self) -> tuple[str, ...]:
+        """Names inside the block that some entry sets; none where the key is no block."""
+        fixed = [name for option in self.parameter.options if isinstance(option, dict) for name in option]
+        opened = [name for fields in self.inner.values() for name, _ in fields]
+        return tuple(dict.fromkeys([*fixed, *opened]))
 
     def points(self) -> Iterator[Point]:
         """Every choice, in the order of the file."""
@@ -182,6 +188,7 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
         if path in known:
             _refuse(document, (dimension.key,), f"the same key as {known[path]}; keep one of them")
         known[path] = dimension.key
+    _refuse_twice(document, dimensions, known)
     taken = {dimension.parameter.name for dimension in dimensions}
     for dimension in dimensions:
         for _, inner in (pair for fields in dimension.inner.values() for pair in fields):
@@ -189,6 +196,17 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
                 why = f"the choices of {inner.name} stand here and under a key of their own; keep one"
                 _refuse(document, (dimension.key,), why)
     return Space(base, tuple(sorted(dimensions, key=lambda item: item.key.count("."))))
+
+
+def _refuse_twice(
+    document: Document, dimensions: Sequence[Dimension], known: Mapping[tuple[str, ...], str]
+) -> None:
+    """Refuse an entry of ``nccl`` with a variable that is a key of its own: one would hide the other."""
+    for dimension in (item for item in dimensions if item.key == "nccl"):
+        for name in dimension.fields():
+            own = known.get(spelled(f"nccl.{name}"))
+            if own is not None:
+                _refuse(document, (own,), f"stands in an entry of nccl, too ({name}); keep one of them")
 
 
 def _refuse(document: Document, path: KeyPath, why: str) -> NoReturn:
@@ -199,9 +217,9 @@ def _refuse(document: Document, path: KeyPath, why: str) -> NoReturn:
 
 def _dimension(document: Document, key: str, entry: Any) -> Dimension:
     path = spelled(key)
-    if path[0] not in SECTIONS or (len(path) == 1 and path[0] not in ("speculative", "draft")):
+    if path[0] not in SECTIONS or (len(path) == 1 and path[0] not in WHOLE_BLOCKS):
         known = ", ".join(f"{section}.<key>" for section in SECTIONS)
-        _refuse(document, (key,), f"expected speculative or one of {known}, got {key}")
+        _refuse(document, (key,), f"expected {', '.join(WHOLE_BLOCKS)} or one of {known}, got {key}")
     entries = entry if isinstance(entry, list) else [entry]
     if len(entries) > MOST_CHOICES:
         _refuse(document, (key,), f"expected up to {MOST_CHOICES} choices, got {len(entries)}")
@@ -250,7 +268,11 @@ def _field(document: Document, at: KeyPath, name: str, given: Any) -> Parameter:
         return _parameter(name, _stops(document, at, given))
     if isinstance(given, dict):
         _refuse_block(document, at, given)
-    return _parameter(name, given if isinstance(given, list) else [given])
+    if at[0] != "nccl":
+        return _parameter(name, given if isinstance(given, list) else [given])
+    places = [((*at, index), item) for index, item in enumerate(given)] if isinstance(given, list) else None
+    texts = [_scalar(document, place, ("nccl", str(at[-1])), item) for place, item in places or [(at, given)]]
+    return _parameter(name, texts)
 
 
 def _parameter(name: str, options: Sequence[Any]) -> Parameter:

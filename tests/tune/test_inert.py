@@ -175,3 +175,18 @@ def test_it_can_be_searched_all_the_same(study: Path, capsys: pytest.CaptureFixt
     out = planned(study, capsys, "", "--keep-inert")
     assert "not searched" not in out
     assert "NCCL_PROTO=LL" in out
+
+
+def test_entries_of_nccl_are_searched_only_where_nccl_is_awake() -> None:
+    entries = ["unset", {"proto": ["LL", "Simple"]}, {"algo": "Ring"}]
+    before = two_ranks({"nccl": entries, "server.disable_custom_all_reduce": [False, True]})
+    found = find_inert(before, custom)
+    assert set(found.conditions) == {"nccl"}
+    after = before.under(found.conditions)
+    assert (before.size, len(list(after.arms()))) == (8, 5)
+    assert set(find_inert(two_ranks({"nccl": entries}), custom).left_out) == {"nccl"}
+
+
+def test_a_variable_that_is_not_about_decode_keeps_its_entry() -> None:
+    mixed = {"nccl": ["unset", {"proto": "LL"}, {"net": "Socket"}]}
+    assert not find_inert(two_ranks(mixed), custom).left_out

@@ -269,3 +269,47 @@ def test_a_budget_that_an_option_gives_is_not_blamed_on_the_file(
     study.write_text(STUDY + "budget: {launches: 8}\n")
     assert run(["tune", str(study), "--dry-run", "--launch-anyway", "--launches", "2"]) == 2
     assert "eaglecfg: --launches: expected at least 4" in capsys.readouterr().err
+
+
+def budgeted(path: Path, budget: str) -> None:
+    text = STUDY.replace("  nccl.proto: [unset, LL]\n", "") + budget
+    path.write_text(text, encoding="utf-8")
+
+
+def test_launches_each_launches_every_setting_and_screens_nothing(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = "  nccl.algo: [unset, Ring, Tree]\n  server.disable_radix_cache: [false, true]\n"
+    text = STUDY.replace("  nccl.proto: [unset, LL]\n", more)
+    study.write_text(text + "budget: {launches: 300, launches_each: 7}\n", encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway", "--keep-inert")
+    assert "profile       short: 7 rounds of 18 = 126 launches, every second round backwards\n" in out
+    assert "  together    126 launches" in out
+
+
+def test_a_baseline_that_is_not_wanted_is_left_out_unless_the_space_has_it(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    each = "budget: {launches_each: 3}\nbaselines: [as_it_stands]\n"
+    budgeted(study, each)
+    assert "settings      3: off; 2 steps (as it stands); 1 step\n" in dry_run(
+        study, capsys, "--launch-anyway"
+    )
+    study.write_text(study.read_text("utf-8").replace("[off, {", "[{"), encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway")
+    assert "settings      2: 2 steps (as it stands); 1 step\n" in out
+    assert "3 rounds of 2 = 6 launches" in out
+    text = study.read_text("utf-8").replace("[as_it_stands]", '["off"]')
+    study.write_text(text.replace("[1, 2]", "[1, 4]"), encoding="utf-8")
+    assert "settings      3: off; 1 step; 4 steps\n" in dry_run(study, capsys, "--launch-anyway")
+
+
+def test_a_space_too_large_to_list_cannot_be_launched_whole(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUDY.replace("nccl.proto: [unset, LL]", "server.schedule_conservativeness: {low: 1, high: 300}")
+    study.write_text(text + "budget: {launches_each: 3}\n", encoding="utf-8")
+    assert run(["tune", str(study), "--dry-run"]) == 2
+    assert (
+        "budget.launches_each: expected a space of up to 400 combinations, got 900" in capsys.readouterr().err
+    )

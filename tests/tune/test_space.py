@@ -127,7 +127,7 @@ def test_environment_values_keep_their_spelling() -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"capture.layer_ids": [[1, 2]]}, "expected speculative or one of"),
+        ({"capture.layer_ids": [[1, 2]]}, "expected speculative, draft, nccl or one of"),
         ({"nccl.proto": []}, "at least one choice"),
         ({"nccl.proto": ["LL", "LL"]}, "the choice LL stands here twice"),
         ({"nccl.proto": ["LL"], "nccl.NCCL_PROTO": ["LL"]}, "the same key as nccl.proto"),
@@ -171,3 +171,48 @@ def test_an_arm_measured_before_the_space_grew_is_found_in_the_new_space() -> No
     assert point is not None
     assert new.values(point) == {"nccl.algo": "unset", "nccl.proto": "LL"}
     assert space({"nccl.proto": ["Simple"]}).locate(old) is None
+
+
+def test_entries_of_nccl_add_up_and_keep_what_the_deployment_sets() -> None:
+    base = deployment(speculative={"num_steps": 3}, nccl={"buffsize": "8388608"})
+    at = ("space", "nccl", 2, "NCCL_NTHREADS")
+    entries = [
+        "unset",
+        {"proto": ["LL", "Simple"]},
+        {"NCCL_NTHREADS": [64, 128]},
+        {"algo": "Ring", "proto": "LL"},
+    ]
+    found = space({"nccl": entries}, base, [((*at, 0), "64"), ((*at, 1), "128")])
+    assert found.size == 6
+    kept = {"buffsize": "8388608"}
+    assert [arm.deployment.nccl for arm in found.arms()] == [
+        {},
+        kept | {"proto": "LL"},
+        kept | {"proto": "Simple"},
+        kept | {"nthreads": "64"},
+        kept | {"nthreads": "128"},
+        kept | {"algo": "Ring", "proto": "LL"},
+    ]
+    assert [arm.label for arm in found.arms()] == [
+        "buffsize unset",
+        "buffsize 8388608, proto LL",
+        "buffsize 8388608, proto Simple",
+        "buffsize 8388608, nthreads 64",
+        "buffsize 8388608, nthreads 128",
+        "buffsize 8388608, algo Ring, proto LL",
+    ]
+    for arm in found.arms():
+        point = found.locate(arm)
+        assert point is not None
+        assert found.arm(found.values(point)).key == arm.key
+
+
+def test_an_entry_of_nccl_and_the_same_variable_alone_are_one_arm() -> None:
+    one = {arm.key for arm in space({"nccl": [{"PROTO": ["LL", "Simple"]}]}).arms()}
+    assert one == {arm.key for arm in space({"nccl.NCCL_PROTO": ["LL", "Simple"]}).arms()}
+
+
+@pytest.mark.parametrize("entry", [{"proto": "LL"}, {"NCCL_PROTO": ["LL", "Simple"]}])
+def test_a_variable_in_an_entry_of_nccl_and_alone_is_refused(entry: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"space\.nccl\.proto: stands in an entry of nccl, too"):
+        space({"nccl": ["unset", entry, {"algo": "Ring"}], "nccl.proto": ["unset", "LL128"]})

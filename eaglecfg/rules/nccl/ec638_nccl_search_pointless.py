@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.study.parts import UNSET, deployment_of, entries, split_key, study_model
+from eaglecfg.rules.study.parts import (
+    UNSET,
+    block_entries,
+    deployment_of,
+    entries,
+    split_key,
+    study_model,
+)
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.decode_path import DecodePath
@@ -56,7 +63,12 @@ def _nccl_keys(study: StudyFile | None) -> list[str]:
         return []
     from eaglecfg.rules.nccl.searched import tunes_decode
 
-    return [key for key in study.space if tunes_decode(*split_key(key))]
+    return [
+        key
+        for key, value in study.space.items()
+        if tunes_decode(*split_key(key))
+        or (key == "nccl" and any(tunes_decode(*split_key(name)) for name, _, _ in block_entries(key, value)))
+    ]
 
 
 def _finding(name: str, keys: list[str], taken: Taken, *, every: bool) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.study.parts import deployment_of, entries, split_key, study_model
+from eaglecfg.rules.study.parts import block_entries, deployment_of, entries, split_key, study_model
 from eaglecfg.source.span import KeyPath
 
 ON = ("1", "true")
@@ -39,6 +39,11 @@ def check(context: Context) -> Iterator[Item]:
         if section in ("nccl", "env") and name:
             full = environment_name(name) if section == "nccl" else name
             given += [(full, str(choice), path) for path, choice in entries(key, value)]
+        elif section == "nccl":
+            inside = block_entries(key, value)
+            given += [
+                (environment_name(split_key(one)[1]), str(choice), path) for one, path, choice in inside
+            ]
     for name, text, path in given:
         if text.lower() not in SLOW.get(name, ()):
             continue

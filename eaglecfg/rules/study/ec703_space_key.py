@@ -87,7 +87,7 @@ def _unknown(path: KeyPath, key: str, section: str, name: str, flags: Sequence[s
 
 def _unknown_inside(at: KeyPath, section: str, names: list[str]) -> Iterator[Finding]:
     known = _known(section)
-    for name in names:
+    for name in names if known else ():  # NCCL's variables have rules of their own
         if name not in known:
             near = nearest(name, known)
             yield Finding(

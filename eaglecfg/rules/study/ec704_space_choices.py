@@ -83,7 +83,7 @@ def _inside(
             yield Finding(f"{label} has no choices", (*at, name), why=_WHY, help="write at least one")
         elif is_range(value):
             yield from range_faults(label, (*at, name), value)
-        elif f"{key}.{name}" in searched and isinstance(value, list):
+        elif _searched(key, name, searched) and (isinstance(value, list) or section == "nccl"):
             message = (
                 f"space searches {section}.{name} twice: inside a choice of {key} and as a key of its own"
             )
@@ -95,6 +95,11 @@ def _inside(
                 yield from _refused(label, section, name, (*at, name, index), item)
         else:
             yield from _refused(label, section, name, (*at, name), value)
+
+
+def _searched(key: str, name: str, searched: Collection[str]) -> bool:
+    """Whether a field of a block is a key of the space as well, in whatever spelling."""
+    return split_key(f"{key}.{name}") in {split_key(other) for other in searched if other != key}
 
 
 def _refused(label: str, section: str, name: str, at: KeyPath, item: Any) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from eaglecfg.rules.study.parts import study_model
 
 
 def check(context: Context) -> Iterator[Item]:
-    """One of launches, hours and until should be given."""
+    """One of launches, launches_each, hours and until should be given."""
     study = study_model(context)
     if study is None or context.study is None:
         yield NotChecked("the study file lacks keys that it needs")
@@ -19,9 +19,9 @@ def check(context: Context) -> Iterator[Item]:
         yield NotChecked("a limit was refused")
         return
     budget = study.budget
-    if budget.launches is None and budget.hours is None and budget.until is None:
+    if all(each is None for each in (budget.launches, budget.launches_each, budget.hours, budget.until)):
         yield Finding(
-            "budget gives no limit: one of launches, hours and until is expected",
+            "budget gives no limit: one of launches, launches_each, hours and until is expected",
             path=("budget",),
             why="the study holds the machine until every setting has been launched",
             help="write budget: {hours: 9}, for example",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SECTIONS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env")
 """Blocks of a deployment that change what is launched. The others only declare."""
 
-WHOLE_BLOCKS = ("speculative", "draft")
+WHOLE_BLOCKS = ("speculative", "draft", "nccl")
 """Blocks that one key of the space may choose as a whole."""
 
 UNSET = "unset"
@@ -81,6 +81,16 @@ def entries(key: str, value: Any) -> Iterator[tuple[KeyPath, Any]]:
             yield ("space", key, index), item
     else:
         yield ("space", key), value
+
+
+def block_entries(key: str, value: Any) -> Iterator[tuple[str, KeyPath, Any]]:
+    """What the entries of a key that chooses a whole block set: (key of the deployment, path, choice)."""
+    for at, item in entries(key, value):
+        if not isinstance(item, dict) or is_range(item):
+            continue
+        for name, given in item.items():
+            for index, choice in enumerate(given) if isinstance(given, list) else ((None, given),):
+                yield f"{key}.{name}", (*at, name) if index is None else (*at, name, index), choice
 
 
 def is_range(value: Any) -> bool:
