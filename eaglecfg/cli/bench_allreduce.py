@@ -141,11 +141,17 @@ def note(text: str) -> None:
 
 def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
     from eaglecfg.cli.bench_progress import Progress, Raw, plan_lines
+    from eaglecfg.tune.collective_lease import leased
     from eaglecfg.tune.collectives import Collectives
     from eaglecfg.tune.interrupts import Interrupts
 
     interrupted = False
-    with Raw(output, plan) as raw, Progress(plan, sys.stderr.isatty()) as progress:
+    environment = dict(os.environ)
+    with (
+        leased(plan, environment, note),
+        Raw(output, plan) as raw,
+        Progress(plan, sys.stderr.isatty()) as progress,
+    ):
         if len(plan.settings) > 1 and importlib.util.find_spec("scipy") is None:
             note("note: without scipy there are no intervals; --output keeps all results for a later --from")
         for text in plan_lines(plan, columns()):
@@ -155,7 +161,7 @@ def _run(plan: BenchPlan, output: str | None, form: str, color: str) -> int:
             raw.hear(kind, about)
             progress.hear(kind, about)
 
-        run = Collectives(plan, dict(os.environ), hear)
+        run = Collectives(plan, environment, hear)
         with Interrupts(
             lambda signal: progress.say(f"{signal}: ending the ranks; what was measured is shown")
         ):

@@ -35,15 +35,15 @@ class NotHeld(Exception):
 
 
 class Leases:
-    """The GPUs that this process has leased for one study.
+    """The GPUs that this process has leased for one study, or for another ``kind`` of work.
 
     A lease is a lock of the kernel (flock) on a file named after the GPU's UUID: it ends with the process,
     however that ends, and is not inherited by servers. What the file says (who holds it) is for the message
     alone.
     """
 
-    def __init__(self, study: str, folder: Path = LEASES) -> None:
-        self.study, self.folder = study, folder
+    def __init__(self, study: str, folder: Path = LEASES, kind: str = "study") -> None:
+        self.study, self.folder, self.kind = study, folder, kind
         self._held: dict[str, int] = {}
 
     @property
@@ -93,7 +93,7 @@ class Leases:
                 os.close(handle)
                 raise UsageError(
                     f"GPU {gpu.index} ({gpu.uuid}) is leased by {words_of(holder)}: wait for it, or "
-                    f"give this study other GPUs with CUDA_VISIBLE_DEVICES."
+                    f"give this {self.kind} other GPUs with CUDA_VISIBLE_DEVICES."
                 ) from None
             except OSError:
                 os.close(handle)
@@ -106,6 +106,7 @@ class Leases:
     def _sign(self, handle: int) -> None:
         about = {
             "study": self.study,
+            "kind": self.kind,
             "pid": os.getpid(),
             "identity": identity_of(os.getpid()),
             "user": user_name(),
@@ -189,7 +190,8 @@ def words_of(holder: dict[str, Any]) -> str:
             when = f", since {datetime.datetime.fromtimestamp(since):%Y-%m-%d %H:%M}"
     host = holder.get("host")
     there = f" on {host}" if host and host != platform.node() else ""
-    return f"the study {holder.get('study')} (pid {pid}{there}, user {holder.get('user')}{when})"
+    what = f"{holder.get('kind', 'study')} {holder.get('study')}"
+    return f"the {what} (pid {pid}{there}, user {holder.get('user')}{when})"
 
 
 def user_name() -> str:
