@@ -45,6 +45,11 @@ class Launch(StrictModel):
     startup_s: float = Field(
         default=600.0, description="Start-up limit in seconds until launches have been seen.", examples=[900]
     )
+    start_s: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="Seconds that a start is expected to take: for the time plan, until launches were seen.",
+        examples=[150],
+    )
     foreign_gpu_mib: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="GPU memory in MiB that programs of others may hold on a GPU when a server is launched; "

@@ -73,7 +73,7 @@ class Opened:
     @property
     def assumed_launch_s(self) -> float:
         """Seconds of one launch until launches have been seen."""
-        return assumed_launch_s(self.prefix, self.plan)
+        return assumed_launch_s(self.prefix, self.plan, self.study.launch.start_s)
 
     @property
     def base_folder(self) -> Path:

@@ -25,6 +25,9 @@ FIRST_START_S = 100.0
 """What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s were
 seen."""
 
+MOST_NAMED = 24
+"""Settings that the plan names in a sentence; more are counted by key."""
+
 USUAL_GOAL = 0.02
 """The gain for which the plan says how many launches it would take."""
 
@@ -102,9 +105,10 @@ def gain_words(plan: Plan, rounds: int) -> str:
 
 def launch_words(design: Design) -> str:
     """How many launches of what, by mode."""
-    finals = f"{design.rounds} rounds of {design.final_arms} = {design.final_arms * design.rounds} launches"
+    rounds = "1 round" if design.rounds == 1 else f"{design.rounds} rounds"
+    finals = f"{rounds} of {design.final_arms} = {design.final_arms * design.rounds} launches"
     if design.mode == "rounds":
-        return f"{finals}, every second round backwards"
+        return finals if design.rounds == 1 else f"{finals}, every second round backwards"
     again = f"the baseline every {ANCHOR_EVERY}th"
     if design.mode == "screen":
         return (
@@ -200,6 +204,9 @@ def _settings(design: Design) -> str:
         keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
         feasible = f", {len(design.arms)} of them distinct and feasible" if design.arms else ""
         return f"{design.space.size} combinations of {keys}{feasible}"
+    if len(design.arms) > MOST_NAMED:
+        keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
+        return f"{len(design.arms)} of {keys}, listed below"
     names = []
     for arm in design.arms:
         as_is = design.as_is is not None and arm.key == design.as_is.key

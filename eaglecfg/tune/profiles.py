@@ -70,9 +70,10 @@ def ships_with_eaglecfg(prefix: Sequence[str]) -> bool:
     return any(word.startswith("eaglecfg.") for word in prefix)
 
 
-def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan) -> float:
-    """Seconds that one launch is assumed to take: start, two windows of warm-up, blocks, greedy check."""
-    start = QUICK_START_S if ships_with_eaglecfg(prefix) else ENGINE_START_S
+def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan, start_s: float | None = None) -> float:
+    """Seconds that one launch is assumed to take: start (``start_s``, where the study says it), two windows
+    of warm-up, blocks, greedy check."""
+    start = QUICK_START_S if ships_with_eaglecfg(prefix) else start_s or ENGINE_START_S
     seconds = plan.greedy_check * plan.greedy_tokens / ASSUMED_TOKENS_PER_S
     for level in plan.concurrency:
         block, window = max(plan.requests_per_block, level), max(plan.warmup_requests, level)

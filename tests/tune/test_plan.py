@@ -285,6 +285,24 @@ def test_launches_each_launches_every_setting_and_screens_nothing(
     out = dry_run(study, capsys, "--launch-anyway", "--keep-inert")
     assert "profile       short: 7 rounds of 18 = 126 launches, every second round backwards\n" in out
     assert "  together    126 launches" in out
+    study.write_text(text + "budget: {launches_each: 1}\n", encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway", "--keep-inert")
+    assert "profile       short: 1 round of 18 = 18 launches\n" in out
+
+
+def test_many_settings_are_counted_by_key_and_listed_below(
+    study: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = STUDY.replace("nccl.proto: [unset, LL]", "server.schedule_conservativeness: {low: 1, high: 10}")
+    study.write_text(text + "budget: {launches: 100}\n", encoding="utf-8")
+    out = dry_run(study, capsys, "--launch-anyway")
+    assert "settings      32 of speculative (3), server.schedule_conservativeness (10), listed below\n" in out
+    assert out.count("\n      A='b c' python3") == 32
+
+
+def test_a_study_may_say_how_long_a_start_takes(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(STUDY.replace("launch: {", "launch: {start_s: 1000, "), encoding="utf-8")
+    assert "(17 min a launch, assumed until" in dry_run(study, capsys, "--launch-anyway")
 
 
 def test_a_baseline_that_is_not_wanted_is_left_out_unless_the_space_has_it(
