@@ -82,10 +82,37 @@ BOUNDS = {
         "there is no such port: SGLang stops when it opens it",
         "write a free port, such as 30000",
     ),
+    "pp_size": _Bound(
+        "a whole number of at least 1",
+        _from(1),
+        "it is the number of pipeline stages, by which SGLang divides the hosts and multiplies the ranks: it "
+        "stops while it starts its schedulers",
+        "write the number of stages, or leave it out for one",
+    ),
+    "dp_size": _Bound(
+        "a whole number of at least 1",
+        _from(1),
+        "it is the number of replicas: SGLang starts none and does not get ready",
+        "write the number of replicas, or leave it out for one",
+    ),
+    "base_gpu_id": _Bound(
+        "a whole number of at least 0",
+        _from(0),
+        "it is the index of the first GPU; SGLang stops with an assertion",
+        "write the index of a GPU, or leave it out to begin with the first",
+    ),
+    "gpu_id_step": _Bound(
+        "a whole number of at least 1",
+        _from(1),
+        "it is the distance between the GPUs of two ranks; SGLang stops with an assertion",
+        "write 1, or leave it out",
+    ),
     "log_level": _LEVELS,
 }
 """Flags whose every value outside of the bound stops each version read (srt/managers/tp_worker.py,
-srt/model_executor/pool_configurator.py, srt/utils/common.py, configure_logger)."""
+srt/model_executor/pool_configurator.py, srt/utils/common.py, configure_logger; for the GPUs
+srt/server_args.py, check_server_args; for the stages srt/entrypoints/engine.py, nnodes // pp_size; for the
+replicas srt/managers/data_parallel_controller.py, launch_dp_schedulers)."""
 
 
 def check(ctx: Context) -> Iterator[Item]:

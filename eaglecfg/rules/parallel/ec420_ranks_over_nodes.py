@@ -16,6 +16,10 @@ def check(ctx: Context) -> Iterator[Item]:
     parallel, shared = ctx.model.parallel, ranks(ctx)
     hosts, stages = 1 if parallel.nnodes is None else parallel.nnodes, parallel.pp_size or 1
     total = shared.tensor * stages
+    host = ctx.argument("node_rank")
+    if isinstance(host, int) and not isinstance(host, bool) and hosts > 0 and not 0 <= host < hosts:
+        yield _no_such_host(ctx, host, hosts)
+        return
     if hosts == 1 or total < 1:
         yield NotApplicable()
         return
@@ -49,6 +53,19 @@ def check(ctx: Context) -> Iterator[Item]:
             related=((ctx.where("parallel", "dp_size"), f"{parallel.dp_size} replicas"),),
             values={"dp_size": parallel.dp_size, "nnodes": hosts},
         )
+
+
+def _no_such_host(ctx: Context, host: int, hosts: int) -> Finding:
+    fits = "0" if hosts == 1 else f"from 0 to {hosts - 1}"
+    return Finding(
+        f"node_rank must be {fits} with nnodes {hosts}, but is {host}",
+        path=ctx.argument_path("node_rank"),
+        why="this host would start ranks that the others do not count; they never find each other",
+        help="number the hosts from 0, or set nnodes to how many there are",
+        related=((ctx.where("parallel", "nnodes"), f"{hosts} host{'s' if hosts > 1 else ''}"),),
+        values={"node_rank": host, "nnodes": hosts},
+        today=Today.CRASH_AT_START,
+    )
 
 
 RULE = Rule(
