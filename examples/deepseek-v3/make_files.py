@@ -1,7 +1,7 @@
 """Write targets in the shape of DeepSeek-V3 and EAGLE-3 drafts for them, without weights.
 
 target/ has all 61 layers: 673 GB in fp8 blocks, 80 GiB on each of eight GPUs. target-12/ has the first 12 of
-them: 109 GB, 51 GiB on each of two, for a first launch of the same classes and kernels. Config files are real.
+them: 109 GB, 51 GiB on each of two, for a first launch of the same classes and kernels. The configs are real.
 Of the tensors only the ends are there, and they are holes of sparse files, which take almost no disk:
 `step_cost` studies need no more, as their servers make weights up.
 
