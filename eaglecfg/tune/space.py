@@ -17,6 +17,9 @@ from eaglecfg.source.span import KeyPath, show_path
 from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, setting, spelled
 from eaglecfg.tune.label import label_of
 
+TEXTS = ("nccl", "env")
+"""Blocks whose values are text, numbers among them."""
+
 Point = dict[str, int]
 """A place in the space: for each parameter that is in play, the number of its option."""
 
@@ -201,8 +204,17 @@ def read_space(document: Document, space: Mapping[str, Any], base: Deployment) -
 def _refuse_twice(
     document: Document, dimensions: Sequence[Dimension], known: Mapping[tuple[str, ...], str]
 ) -> None:
-    """Refuse an entry of ``nccl`` with a variable that is a key of its own: one would hide the other."""
+    """Refuse an entry of ``nccl`` with a variable that it has in another spelling, too, or that is a key of
+    its own: one would hide the other."""
     for dimension in (item for item in dimensions if item.key == "nccl"):
+        for index, option in enumerate(dimension.parameter.options):
+            inside = [*option] if isinstance(option, dict) else []
+            inside += [name for name, _ in dimension.inner.get(index, ())]
+            settings = [spelled(f"nccl.{name}") for name in inside]
+            if len(set(settings)) < len(settings):
+                _refuse(
+                    document, ("nccl",), f"an entry has one variable twice: {', '.join(inside)}; keep one"
+                )
         for name in dimension.fields():
             own = known.get(spelled(f"nccl.{name}"))
             if own is not None:
@@ -230,7 +242,8 @@ def _dimension(document: Document, key: str, entry: Any) -> Dimension:
     for index, item in enumerate(entries):
         at: KeyPath = (key, index) if isinstance(entry, list) else (key,)
         if _is_range(item):
-            options += _stops(document, at, item)
+            stops = _stops(document, at, item)
+            options += map(str, stops) if path[0] in TEXTS else stops
         elif isinstance(item, dict) and len(path) > 1:
             _refuse_block(document, at, item)
         elif isinstance(item, dict):
@@ -265,7 +278,8 @@ def _field(document: Document, at: KeyPath, name: str, given: Any) -> Parameter:
     if isinstance(given, list) and not 0 < len(given) <= MOST_CHOICES:
         _refuse(document, at, f"expected 1 to {MOST_CHOICES} choices, got {len(given)}")
     if _is_range(given):
-        return _parameter(name, _stops(document, at, given))
+        stops = _stops(document, at, given)
+        return _parameter(name, list(map(str, stops)) if at[0] in TEXTS else stops)
     if isinstance(given, dict):
         _refuse_block(document, at, given)
     if at[0] != "nccl":
@@ -283,9 +297,11 @@ def _parameter(name: str, options: Sequence[Any]) -> Parameter:
 
 def _scalar(document: Document, at: KeyPath, path: tuple[str, ...], item: Any) -> Any:
     """A choice as written; NCCL and environment values are text and keep the spelling of the file."""
-    if path[0] in ("nccl", "env") and not isinstance(item, str):
+    if item is None:
+        return UNSET
+    if path[0] in TEXTS and not isinstance(item, str):
         return document.place(("space", *at)).text or str(item)
-    return UNSET if item is None else item
+    return item
 
 
 def _is_range(item: Any) -> bool:

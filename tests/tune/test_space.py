@@ -216,3 +216,20 @@ def test_an_entry_of_nccl_and_the_same_variable_alone_are_one_arm() -> None:
 def test_a_variable_in_an_entry_of_nccl_and_alone_is_refused(entry: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"space\.nccl\.proto: stands in an entry of nccl, too"):
         space({"nccl": ["unset", entry, {"algo": "Ring"}], "nccl.proto": ["unset", "LL128"]})
+
+
+def test_one_variable_in_two_spellings_of_an_entry_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"space\.nccl: an entry has one variable twice: PROTO, nccl_proto"):
+        space({"nccl": ["unset", {"PROTO": "LL", "nccl_proto": ["LL", "Simple"]}]})
+
+
+def test_numbers_of_a_range_are_text_under_nccl() -> None:
+    doubling = {"low": 64, "high": 256, "log": True}
+    inside = [arm.deployment.nccl for arm in space({"nccl": [{"nthreads": doubling}]}).arms()]
+    alone = [arm.deployment.nccl for arm in space({"nccl.nthreads": doubling}).arms()]
+    assert inside == alone == [{"nthreads": "64"}, {"nthreads": "128"}, {"nthreads": "256"}]
+
+
+def test_null_leaves_a_key_out_everywhere() -> None:
+    for entries in ({"nccl": [None, {"proto": ["LL", None]}]}, {"nccl.proto": [None, "LL"]}):
+        assert [arm.deployment.nccl for arm in space(entries).arms()] == [{}, {"proto": "LL"}]

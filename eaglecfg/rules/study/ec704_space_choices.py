@@ -77,8 +77,15 @@ def _inside(
     key: str, section: str, at: KeyPath, block: dict[str, Any], searched: Collection[str]
 ) -> Iterator[Finding]:
     """The fields of a block that is one choice, each with its own choices."""
+    names: dict[tuple[str, str], str] = {}
     for name, value in block.items():
         label = f"space.{key}.{name}"
+        first = names.setdefault(split_key(f"{key}.{name}"), name)
+        if first != name:
+            message = f"{label} is {first} in another spelling, in one entry"
+            yield Finding(
+                message, (*at, name), True, why="one would hide the other", help="keep one of the two"
+            )
         if value == []:
             yield Finding(f"{label} has no choices", (*at, name), why=_WHY, help="write at least one")
         elif is_range(value):
