@@ -10,6 +10,8 @@ from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.arm import OFF, changed_keys, setting, tree
 
+DISABLE = "disable_"
+
 
 def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) -> str:
     """A short name: what ``keys`` of the space are in ``deployment``, and what else differs from ``base``."""
@@ -25,7 +27,7 @@ def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) ->
         new, old = _get(data, path), _get(before, path)
         if new is None and old is None:
             continue
-        words.append(f"{path[-1]} {OFF if new is None and old is True else _word(new)}")
+        words.append(_named(path[-1], False if new is None and old is True else new))
     return ", ".join(words) or "as it stands"
 
 
@@ -52,6 +54,13 @@ def _shape_words(data: Mapping[str, Any]) -> str:
     if tokens not in (None, steps + 1):
         words += f" {tokens} draft tokens"
     return words
+
+
+def _named(name: str, value: Any) -> str:
+    """A setting and its value; of a switch that disables something, whether that is on."""
+    if name.startswith(DISABLE) and isinstance(value, bool):
+        name, value = name.removeprefix(DISABLE), not value
+    return f"{name} {_word(value)}"
 
 
 def _get(data: Mapping[str, Any], path: tuple[str, ...]) -> Any:

@@ -70,7 +70,7 @@ def test_unset_leaves_a_key_out_and_blocks_of_the_deployment_are_kept() -> None:
     first = next(found.arms())
     assert first.deployment.nccl == {"algo": "Ring"}
     assert first.deployment.server == {"disable-radix-cache": False}
-    assert first.label == "proto unset, disable_radix_cache off"
+    assert first.label == "proto unset, radix_cache on"
 
 
 def test_every_spelling_of_a_key_gives_the_same_arm() -> None:
@@ -81,7 +81,7 @@ def test_every_spelling_of_a_key_gives_the_same_arm() -> None:
 
 def test_a_switch_that_is_off_launches_what_leaving_it_out_launches() -> None:
     arms = list(space({"server.disable_radix_cache": [False, True, "unset"]}).arms())
-    assert [arm.label for arm in arms] == ["as it stands", "disable_radix_cache on"]
+    assert [arm.label for arm in arms] == ["as it stands", "radix_cache off"]
 
 
 def test_declared_facts_do_not_change_what_is_launched() -> None:
