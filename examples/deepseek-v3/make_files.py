@@ -2,7 +2,7 @@
 
 target/ has all 61 layers: 673 GB in fp8 blocks, 80 GiB on each of eight GPUs. target-12/ has the first 12 of
 them: 109 GB, 51 GiB on each of two, for a first launch of the same classes and kernels. The configs are real.
-Of the tensors only the ends are there, and they are holes of sparse files, which take almost no disk:
+Of the target's tensors few are there, and all are holes of sparse files, which take almost no disk:
 `step_cost` studies need no more, as their servers make weights up.
 
     python examples/deepseek-v3/make_files.py   writes target, draft, target-12 and draft-12 beside this file
@@ -93,11 +93,11 @@ def bf16(shapes: dict[str, list[int]]) -> dict[str, tuple[str, list[int]]]:
 
 
 def write_target(folder: Path, layers: int) -> None:
-    """The config of a target of ``layers`` layers, and the tensors at its ends."""
-    ends = {f"model.layers.{index}.input_layernorm.weight": [HIDDEN] for index in (0, layers - 1)}
+    """The config of a target of ``layers`` layers, its tables, and of each layer a norm."""
+    norms = {f"model.layers.{index}.input_layernorm.weight": [HIDDEN] for index in range(layers)}
     tables = {f"{name}.weight": [VOCABULARY, HIDDEN] for name in ("model.embed_tokens", "lm_head")}
     config = {**TARGET, "num_hidden_layers": layers}
-    write_checkpoint(folder, config, bf16({**tables, **ends, "model.norm.weight": [HIDDEN]}))
+    write_checkpoint(folder, config, bf16({**tables, **norms, "model.norm.weight": [HIDDEN]}))
 
 
 def write_draft(folder: Path, ids: list[int]) -> None:
