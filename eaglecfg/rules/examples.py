@@ -127,13 +127,14 @@ def _layer(prefix: str, width: int) -> Table:
     return {prefix + name: ("BF16", shape) for name, shape in shapes.items()}
 
 
-def _target_tensors() -> Table:
+def _target_tensors(counted: Any) -> Table:
+    """Those of LAYERS layers, or of the fewer that the config counts; a deeper target stays a sketch."""
     table: Table = {
         "model.embed_tokens.weight": ("BF16", [VOCABULARY, HIDDEN]),
         "model.norm.weight": ("BF16", [HIDDEN]),
         "lm_head.weight": ("BF16", [VOCABULARY, HIDDEN]),
     }
-    for index in range(LAYERS):
+    for index in range(min(counted, LAYERS) if isinstance(counted, int) else LAYERS):
         table |= _layer(f"model.layers.{index}.", HIDDEN)
     return table
 
@@ -263,7 +264,9 @@ def materialize(example: Mapping[str, Any], folder: Path) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     draft = example.get("draft", {})
-    _write_model(folder / "target", BASE_TARGET, _target_tensors(), {}, example.get("target", {}))
+    target = example.get("target", {})
+    counted = target.get("config", {}).get("num_hidden_layers")
+    _write_model(folder / "target", BASE_TARGET, _target_tensors(counted), {}, target)
     _write_model(folder / "draft", BASE_DRAFT, _draft_tensors(), DRAFT_VALUES, draft)
     if "training" in draft:
         record = json.dumps(draft["training"], indent=2) + "\n"

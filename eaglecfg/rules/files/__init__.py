@@ -18,6 +18,8 @@ from eaglecfg.rules.files import (
     ec813_side_files,
     ec814_config_value_types,
     ec815_revision_given_twice,
+    ec816_target_layers,
+    ec817_target_head,
 )
 from eaglecfg.rules.model import Rule
 
@@ -37,4 +39,6 @@ RULES: tuple[Rule, ...] = (
     ec813_side_files.RULE,
     ec814_config_value_types.RULE,
     ec815_revision_given_twice.RULE,
+    ec816_target_layers.RULE,
+    ec817_target_head.RULE,
 )

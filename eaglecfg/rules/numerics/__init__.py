@@ -23,6 +23,7 @@ from eaglecfg.rules.numerics import (
     ec267_rope_type,
     ec268_undeclared_quantization,
     ec269_plain_weights_declared_packed,
+    ec270_rope_theta_twice,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -45,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     ec267_rope_type.RULE,
     ec268_undeclared_quantization.RULE,
     ec269_plain_weights_declared_packed.RULE,
+    ec270_rope_theta_twice.RULE,
 )

@@ -33,7 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield _finding(
             ctx,
             config,
-            f"gives rope_theta {theta:g} inside rope_parameters, but sglang {ctx.engine.version} reads "
+            f"gives rope_theta {theta:.10g} inside rope_parameters, but sglang {ctx.engine.version} reads "
             f"rope_theta at the top level alone and assumes {ASSUMED}",
             "rope_theta",
             theta,

@@ -9,7 +9,13 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, key_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, stored_width
+from eaglecfg.rules.shapes.tensors import (
+    by_plain_name,
+    draft_class,
+    draft_config,
+    left_to_the_class,
+    stored_width,
+)
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -20,7 +26,8 @@ def check(ctx: Context) -> Iterator[Item]:
     target = ctx.target.config
     width, hidden = target.integer("hidden_size"), draft.integer("hidden_size")
     if fact is None or not width or not hidden:
-        yield NotApplicable()
+        absent = left_to_the_class(draft, "hidden_size") or left_to_the_class(target, "hidden_size")
+        yield absent if fact is not None and absent is not None else NotApplicable()
         return
     named = draft.find("target_hidden_size")
     if named is not None and named.value is None and fact.family == "llama":

@@ -9,7 +9,12 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, Pair, pairs, wiring
-from eaglecfg.rules.shapes.tensors import derived_head_dim, draft_config, width_is_misstated
+from eaglecfg.rules.shapes.tensors import (
+    derived_head_dim,
+    draft_config,
+    left_to_the_class,
+    width_is_misstated,
+)
 
 SIZED_BY: Mapping[tuple[str, int], str] = {
     ("self_attn.q_proj.weight", 0): "num_attention_heads",
@@ -37,6 +42,10 @@ def check(ctx: Context) -> Iterator[Item]:
     if built is None:
         yield NotApplicable()
         return
+    if built.fact.family == "llama":
+        absent = left_to_the_class(draft_config(ctx), "num_attention_heads", _mlp_key(ctx))
+        if absent is not None:
+            yield absent
     causes: dict[str, list[tuple[Pair, int]]] = {}
     for pair in pairs(ctx, built):
         if pair.expected.part in ("fc", "head", "embedding", "map") or pair.expected.strictness == "ignored":
@@ -67,9 +76,12 @@ def _cause(ctx: Context, pair: Pair, dimension: int) -> str:
     if pair.role.split(".")[-2] in INNER:
         return "the ranks of latent attention"
     key = SIZED_BY.get((pair.role, dimension), "hidden_size")
-    if key == "intermediate_size" and draft_config(ctx).value("model_type") == "llama4_text":
-        return "intermediate_size_mlp"
-    return key
+    return _mlp_key(ctx) if key == "intermediate_size" else key
+
+
+def _mlp_key(ctx: Context) -> str:
+    wide = draft_config(ctx).value("model_type") == "llama4_text"
+    return "intermediate_size_mlp" if wide else "intermediate_size"
 
 
 def _finding(ctx: Context, key: str, found: list[tuple[Pair, int]]) -> Finding:

@@ -9,7 +9,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config
+from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config, left_to_the_class
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -17,7 +17,8 @@ def check(ctx: Context) -> Iterator[Item]:
     fact, draft = draft_class(ctx), draft_config(ctx)
     layers = draft.integer("num_hidden_layers")
     if fact is None or layers is None:
-        yield NotApplicable()
+        absent = left_to_the_class(draft, "num_hidden_layers")
+        yield absent if fact is not None and absent is not None else NotApplicable()
         return
     if fact.max_layers is None or layers <= fact.max_layers:
         return

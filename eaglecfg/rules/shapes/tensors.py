@@ -10,6 +10,7 @@ from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.engines.facts import DraftFact
 from eaglecfg.engines.wiring_llama import OWN_HEAD_DIM
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import NotChecked
 
 _LAYER = re.compile(r"layers\.(\d+)\.")
 
@@ -26,6 +27,17 @@ def draft_config(ctx: Context) -> ModelConfig:
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     return ctx.draft.config
+
+
+def left_to_the_class(config: ModelConfig, *names: str) -> NotChecked | None:
+    """Why sizes that ``names`` give cannot be compared: the file leaves them to its config class, whose
+    defaults (4096 wide, 32 layers) are seldom meant."""
+    gone = [name for name in names if config.value(name) is None]
+    if not gone:
+        return None
+    return NotChecked(
+        f"{config.file} does not give {' and '.join(gone)}, and what its class assumes instead is not known"
+    )
 
 
 def plain(name: str) -> str:

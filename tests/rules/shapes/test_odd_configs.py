@@ -56,3 +56,19 @@ def test_a_tensor_of_odd_shape_crashes_no_rule(name: str, shape: list[int], tmp_
     path = materialize({"draft": {"tensors": {name: ["BF16", shape]}}}, tmp_path)
     report = validate([read_document(path)])
     assert not report.crashes, report.crashes[0].trace
+
+
+SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")
+
+
+@pytest.mark.parametrize("key", SIZES)
+def test_a_size_that_the_draft_does_not_give_is_said_to_be_unchecked(key: str, tmp_path: Path) -> None:
+    report = validate([read_document(materialize({"draft": {"config": {key: None}}}, tmp_path))])
+    assert any(f"does not give {key}" in unchecked.reason for unchecked in report.not_checked)
+
+
+def test_an_extract_of_a_deep_target_is_not_taken_for_a_broken_one(tmp_path: Path) -> None:
+    path = materialize({"target": {"config": {"num_hidden_layers": 61}}}, tmp_path)
+    report = validate([read_document(path)], select=["EC816"])
+    assert not report.findings
+    assert ["12 of 61 layers" in unchecked.reason for unchecked in report.not_checked] == [True]
