@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.live.accept import accept_length, interval
+from eaglecfg.live.folders import differing
 from eaglecfg.live.http import Deadline, Server, Unanswered, parsed
 from eaglecfg.live.prompts import Asked, choose
 from eaglecfg.rules.context import Context
@@ -72,6 +73,7 @@ def ask_server(server: Server, context: Context, wanted: Wanted) -> Running:
         version=version if isinstance(version, str) else "",
         info=redact_data(kept),
         generations=generations,
+        differing=differing(context, info) if server.address.loopback else {},
     )
 
 
@@ -87,7 +89,7 @@ def _info(server: Server, deadline: Deadline) -> Mapping[str, Any]:
         status, body = server.ask(path, deadline, MOST_INFO)
         if status in (404, 405):
             continue
-        _refuse(status, path)
+        _refuse(status, path, keyed=bool(server.key))
         info = parsed(body)
         if isinstance(info, dict) and info and ("model_path" in info or "version" in info):
             return info
@@ -98,8 +100,13 @@ def _info(server: Server, deadline: Deadline) -> Mapping[str, Any]:
     raise reason
 
 
-def _refuse(status: int, path: str) -> None:
-    """Raise Unanswered for a status that is no answer."""
+def _refuse(status: int, path: str, *, keyed: bool) -> None:
+    """Raise Unanswered for a status that is no answer. ``keyed``: a key was sent."""
+    if status in (401, 403) and keyed:
+        raise Unanswered(
+            f"{path} refuses the key that was sent (HTTP {status})",
+            "put the server's key into the variable that --live-key names",
+        )
     if status in (401, 403):
         raise Unanswered(
             f"{path} wants a key (HTTP {status})", "name the variable that holds it with --live-key"

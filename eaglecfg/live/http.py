@@ -8,7 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPSConnection, IncompleteRead, RemoteDisconnected
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -60,6 +60,11 @@ class Address:
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.secure else 'http'}://{host}:{self.port}{self.path}"
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the server is on this machine, as far as its name tells."""
+        return self.host == "localhost" or self.host == "::1" or self.host.startswith("127.")
 
 
 def parse_address(url: str) -> Address:
@@ -175,6 +180,8 @@ def _words(error: OSError | HTTPException) -> str:
     """An error in a few words, without what the other side put into it."""
     if isinstance(error, ConnectionRefusedError):
         return "connection refused"
+    if isinstance(error, RemoteDisconnected | IncompleteRead):
+        return "it closed the connection without a whole answer"
     if isinstance(error, HTTPException):
         return f"it does not speak HTTP here ({type(error).__name__})"
     return (error.strerror or str(error) or type(error).__name__).lower()

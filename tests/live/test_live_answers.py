@@ -148,6 +148,24 @@ def test_a_real_answer_of_sglang_fits_a_config_of_what_it_ran(
     }
 
 
+@pytest.mark.parametrize("version", ["0.5.13", "0.5.17", "0.5.23"])
+def test_real_answers_of_other_versions_show_no_drift_from_what_was_asked(
+    version: str, config: Path, check: Check, tmp_path: Path
+) -> None:
+    recorded = json.loads((DATA / f"sglang-{version}-server-info.json").read_text(encoding="utf-8"))
+    flags = {"device": "cpu", "attention_backend": "torch_native", "max_running_requests": 16}
+    flags |= {"max_total_tokens": 32768, "disable_overlap_schedule": True, "disable_cuda_graph": True}
+    shape = {"num_steps": 2, "num_draft_tokens": 3}
+    materialize({"engine": version, "deployment": {"server": flags, "speculative": shape}}, tmp_path)
+    _, report = check(server(recorded), "--live-requests", "0")
+    assert found(report) == {}
+    flags["disable_cuda_graph"] = None
+    materialize({"engine": version, "deployment": {"server": flags, "speculative": shape}}, tmp_path)
+    _, report = check(server(recorded), "--live-requests", "0")
+    assert set(found(report)) == {"EC861"}
+    assert "disable_cuda_graph true" in found(report)["EC861"]
+
+
 @pytest.mark.parametrize(
     "meta",
     [

@@ -52,6 +52,11 @@ def cut(handler: Handler) -> None:
     handler.close_connection = True
 
 
+def vanish(handler: Handler) -> None:
+    """As a server that is killed while it answers."""
+    handler.close_connection = True
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -70,6 +75,7 @@ def cut(handler: Handler) -> None:
         (deep, "something else than a server's settings"),
         (huge, "answers with more than 8 MiB"),
         (cut, "does not say what it runs"),
+        (vanish, "closed the connection without a whole answer"),
     ],
 )
 def test_an_answer_that_is_none_is_incomplete(answer: Answer, words: str, live: RunLine) -> None:
@@ -144,6 +150,11 @@ def test_the_key_is_sent_and_never_shown(live: RunLine, monkeypatch: pytest.Monk
         assert code == 0
         assert "open-sesame" not in out + err
         assert live(server.url)[0] == 3
+        monkeypatch.setenv("SERVER_KEY", "close-sesame")
+        code, out, err = live(server.url, "--live-key", "SERVER_KEY")
+        assert code == 3
+        assert "refuses the key that was sent (HTTP 401)" in out
+        assert "sesame" not in out + err
     monkeypatch.setenv("SERVER_KEY", "two\nlines")
     code, out, err = live("http://127.0.0.1:1", "--live-key", "SERVER_KEY")
     assert code == 2

@@ -119,9 +119,10 @@ def test_a_server_with_other_ids_than_its_config_is_caught(checks: Checks) -> No
     code, told = checks.wrong
     said = " ".join(told.split())
     assert code == 1
-    assert set(re.findall(r"\[(EC\d+)", told)) == {"EC856", "EC858"}
+    assert set(re.findall(r"\[(EC\d+)", told)) == {"EC853", "EC856", "EC858"}
     assert "captures boundaries [5, 6, 7], the draft was trained on [2, 4, 6]" in said
     assert "silent loss" in said
+    assert "whose config.json differs from that of draft.checkpoint draft in eagle_config" in said
 
 
 def test_the_stand_in_is_checked_like_any_server(pair: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,6 +128,50 @@ def test_only_what_is_not_a_default_is_taken() -> None:
     assert "env and nccl are left out" in texts
 
 
+RECORDED = Path(__file__).parents[1] / "live" / "data"
+ASKED = {
+    "target": {"checkpoint": "/models/target"},
+    "draft": {"checkpoint": "/models/draft"},
+    "speculative": {"algorithm": "EAGLE3", "num_steps": 2, "eagle_topk": 1, "num_draft_tokens": 3},
+    "server": {
+        "device": "cpu",
+        "attention_backend": "torch_native",
+        "max_running_requests": 16,
+        "max_total_tokens": 32768,
+        "skip_tokenizer_init": True,
+        "disable_cuda_graph": True,
+        "disable_overlap_schedule": True,
+        "port": 31010,
+    },
+}
+"""What the recorded servers were started with."""
+
+
+def test_a_server_that_tells_its_flags_is_imported_as_it_was_started() -> None:
+    text = (RECORDED / "sglang-0.5.23-server-info.json").read_text(encoding="utf-8")
+    assert only(text, None) == ASKED
+    result, _ = imported(text, None)
+    assert any("says it was started with" in note.text for note in result.notes)
+
+
+def test_flags_of_a_file_are_not_told_so_that_settings_are_taken_as_they_run() -> None:
+    text = (RECORDED / "sglang-0.5.23-server-info.json").read_text(encoding="utf-8")
+    known = json.loads(text)
+    known["launch_command"] = "--config server.yaml --port 31010"
+    result, _ = imported(json.dumps(known), None)
+    assert any("settings are as they run" in note.text for note in result.notes)
+    assert only(json.dumps(known), None)["server"]["max_running_requests"] == 16
+
+
+@pytest.mark.parametrize("version", ["0.5.13", "0.5.17"])
+def test_what_the_engine_fills_in_is_not_taken_for_given(version: str) -> None:
+    found = only((RECORDED / f"sglang-{version}-server-info.json").read_text(encoding="utf-8"), None)
+    assert "revision" not in found["draft"]
+    assert not {"custom_weight_loader", "mm_process_config"} & found["server"].keys()
+    port = {"port": found["server"]["port"]}
+    assert {**ASKED, "server": {**found["server"], **ASKED["server"], **port}} == found
+
+
 @pytest.mark.parametrize("version", ["0.5.4.post1", "0.5.14", "0.5.23"])
 def test_a_server_with_defaults_alone_is_its_model(version: str) -> None:
     assert only(json.dumps(info(version)), None) == {"target": {"checkpoint": "org/m"}}

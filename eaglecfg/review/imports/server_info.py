@@ -22,6 +22,11 @@ from eaglecfg.review.placing import MODEL
 PATHS = ("/server_info", "/get_server_info")
 """The first is newer; the other one alone is known up to 0.5.5.post3."""
 
+LAUNCH = "launch_command"
+
+_AS_GIVEN = "the flags that the server says it was started with are taken, with the values that run"
+_AS_THEY_RUN = "settings are as they run: some may be the engine's own choice rather than given"
+
 SECONDS = 10.0
 MOST_BYTES = 8 * 1024 * 1024
 """An answer has some 50 KiB; long ones hold the state of many ranks."""
@@ -31,6 +36,9 @@ _DRAWN = frozenset(("random_seed", "nccl_port"))
 
 _FOLLOWS_MODEL = frozenset(("tokenizer_path", "served_model_name"))
 """What is the model's path where it is not given."""
+
+_FILLED = {"speculative_draft_model_revision": "main"}
+"""What the engine writes where nothing is given, and what that means."""
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -131,30 +139,56 @@ def version_of(info: Mapping[str, Any]) -> str:
     return version if isinstance(version, str) else ""
 
 
+def flags_given(info: Mapping[str, Any], facts: EngineFacts) -> frozenset[str] | None:
+    """The flags that the server was started with; None where it does not tell, or where a file gave some.
+
+    Servers from 0.5.20 on tell their arguments joined by blanks (0.5.23 srt/entrypoints/http_server.py:869),
+    so that names can be read back and values cannot.
+    """
+    told = info.get(LAUNCH)
+    words = told.split() if isinstance(told, str) else []
+    names = frozenset(
+        facts.flags.canonical(word.partition("=")[0]) for word in words if word.startswith("--")
+    )
+    return None if not names or "config" in names else names
+
+
 def settings_of(info: Mapping[str, Any], facts: EngineFacts) -> tuple[dict[str, Setting], tuple[Note, ...]]:
-    """The flags whose value is not the engine's default, and what is to be told."""
+    """The flags that were given, or whose value is not the engine's default, and what is to be told."""
     settings: dict[str, Setting] = {}
     computed: list[str] = []
     drawn: list[str] = []
+    given = flags_given(info, facts)
     for name, value in info.items():
         flag = facts.flags.get(name)
         if flag is None or value is None or _same(value, flag.default):
             continue
-        if name in _FOLLOWS_MODEL and value == info[MODEL]:
+        if given is not None:
+            if (name in given or name == MODEL) and value is not False:
+                settings[name] = Setting(name, _plain(value))
+        elif _filled_in(info, name, value, flag.default):
             continue
-        if name in _DRAWN:
+        elif name in _DRAWN:
             drawn.append(name)
         elif flag.default == UNREADABLE:
             if value not in (False, "", [], {}):
                 computed.append(name)
         elif value is not False:
             settings[name] = Setting(name, _plain(value))
-    notes = [Note("a running server tells no environment: env and nccl are left out")]
+    notes = [Note(_AS_GIVEN if given is not None else _AS_THEY_RUN)]
+    notes.append(Note("a running server tells no environment: env and nccl are left out"))
     if computed:
         notes.append(Note(f"left out, as the engine works out their defaults: {', '.join(sorted(computed))}"))
     if drawn:
         notes.append(Note(f"left out, as the server draws them at start: {', '.join(sorted(drawn))}"))
     return settings, tuple(notes)
+
+
+def _filled_in(info: Mapping[str, Any], name: str, value: Any, default: Any) -> bool:
+    """Whether a value is what the engine puts where nothing was given."""
+    if name in _FOLLOWS_MODEL and value == info[MODEL]:
+        return True
+    return default is None and (value in ([], {}) or _FILLED.get(name) == value)
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import listed
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 
 
@@ -31,6 +32,24 @@ def check(ctx: Context) -> Iterator[Item]:
                 evidence=(Evidence(f"{running.url}/server_info", name, str(found)),),
                 values={"running": found, "named": spelled},
             )
+        elif keys := running.differing.get(role):
+            yield _another_config(ctx, role, name, spelled, keys)
+
+
+def _another_config(ctx: Context, role: str, name: str, spelled: str, keys: tuple[str, ...]) -> Finding:
+    """A folder of the same name with other content: what was checked is not what runs."""
+    running = ctx.running
+    assert running is not None
+    found = running.info[name]
+    return Finding(
+        f"the server at {running.url} runs the {role} {found}, whose config.json differs from that of "
+        f"{role}.checkpoint {spelled} in {listed(list(keys))}",
+        path=ctx.where(role, "checkpoint"),
+        why="everything that was checked in files was checked in another folder",
+        help="start the server with the checkpoint of the config, or name in the config what runs",
+        evidence=(Evidence(f"{running.url}/server_info", name, str(found)),),
+        values={"running": found, "named": spelled, "keys": list(keys)},
+    )
 
 
 def _same_model(ctx: Context, spelled: str, found: Any) -> bool:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 OF_THE_LAUNCH = frozenset(
     {
         "api_key", "admin_api_key", "base_gpu_id", "chat_template", "chunked_prefill_size", "cuda_graph_bs",
-        "cuda_graph_config", "cuda_graph_max_bs", "decode_attention_backend", "device", "dist_init_addr",
-        "dtype", "host", "hicache_mem_layout", "log_level", "max_prefill_tokens", "max_running_requests",
+        "cuda_graph_config", "cuda_graph_max_bs", "decode_attention_backend", "device",
+        "disable_piecewise_cuda_graph", "dist_init_addr", "dtype", "host", "hicache_mem_layout", "log_level",
+        "max_prefill_tokens", "max_running_requests",
         "mem_fraction_static", "nccl_port", "node_rank", "page_size", "piecewise_cuda_graph_max_tokens",
         "piecewise_cuda_graph_tokens", "port", "prefill_attention_backend", "random_seed", "sampling_backend",
         "served_model_name", "skip_server_warmup", "skip_tokenizer_init", "speculative_draft_model_revision",
