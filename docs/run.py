@@ -17,9 +17,10 @@ Comments on the lines above a screen:
     <!-- tests: command -->          what stands for its last command with --quick, as in the tests
 
 Anywhere in a page: ``<!-- setup`` and commands up to ``-->`` run unseen, with this folder's parent in
-``$REPOSITORY``; ``<!-- start`` and servers, one a line, run on in the background from when ``/health`` on
-their ``--port`` answers; ``<!-- ports: 30000 30001 -->`` names ports that stand for free ones; what stands
-between ``<!-- from: command -->`` and ``<!-- end -->`` is the command's output as it is.
+``$REPOSITORY``; ``<!-- start -->`` above a block of ``sh`` has its servers, one a command, run on in the
+background from when ``/health`` on their ``--port`` answers; ``<!-- ports: 30000 30001 -->`` names ports that
+stand for free ones; what stands between ``<!-- from: command -->`` and ``<!-- end -->`` is the command's
+output as it is.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ PART = re.compile(
     r"(?P<comments>(?:^<!-- (?:exit|recorded|varies|holds|until|tests): (?:(?!-->)[\s\S])*-->\n)*)"
     r"^(?P<fence>`{3,})(?P<language>\w*)\n(?P<body>\$ [\s\S]*?)^(?P=fence)$"
     r"|^<!-- setup\n(?P<setup>[\s\S]*?)^-->$"
-    r"|^<!-- start\n(?P<start>[\s\S]*?)^-->$"
+    r"|^<!-- start -->\n```sh\n(?P<start>[\s\S]*?)^```$"
     r"|^<!-- from: (?P<source>.*?) -->\n(?P<made>[\s\S]*?)^<!-- end -->$"
     r"|^(?P<other>`{3,})[\s\S]*?^(?P=other)$",
     re.MULTILINE,
@@ -302,7 +303,7 @@ def renewed(text: str, place: Workplace, watch: bool = False) -> str:
                 raise Failed(f"the setup {found['setup']!r} ended with {code}:\n{output}")
             return found[0]
         if found["start"]:
-            commands = found["start"].splitlines()
+            commands = found["start"].replace("\\\n", "").splitlines()
             for command, log in [(command, place.start(command)) for command in commands]:
                 port = re.search(r"--port (\d+)", command)
                 assert port, f"{command!r} names no --port"

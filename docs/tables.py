@@ -28,6 +28,8 @@ def history(part: Callable[[CaptureFact], str]) -> Mapping[tuple[tuple[str, str]
         facts = load_facts("sglang", version)
         assert facts is not None
         for name, fact in facts.captures.items():
+            if not fact.usable:
+                continue
             words = part(fact)
             seen = spans.setdefault(name, [])
             if seen and seen[-1][2] == words:
@@ -133,8 +135,9 @@ def since() -> Iterator[str]:
     for version in VERSIONS:
         facts = load_facts("sglang", version)
         assert facts is not None
-        for name in facts.captures:
-            first.setdefault(name, version)
+        for name, fact in facts.captures.items():
+            if fact.usable:
+                first.setdefault(name, version)
     yield "| from | target classes |"
     yield "|---|---|"
     for version in VERSIONS:

@@ -132,6 +132,10 @@ def run(arguments: Sequence[str]) -> int:
         for sentence in settings.rewritten:
             log.warning(sentence)
         return _serve(settings, begun)
+    except ModuleNotFoundError as missing:
+        # As Python says it, so that whoever reads logs knows it; and what to do.
+        sys.stderr.write(f"ModuleNotFoundError: {missing}; pip install 'eaglecfg[reference]' brings it\n")
+        return ReferenceFailure.exit_code
     except ReferenceFailure as failure:
         log.error("error: %s", failure)
         return failure.exit_code

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from eaglecfg.tune.failure import classify
+
 ROOT = Path(__file__).resolve().parents[2]
 PAIR = ROOT / "examples" / "tiny"
 FLAGS = (
@@ -221,6 +223,18 @@ def test_sigterm_ends_it_in_the_middle_of_a_request_and_leaves_nothing() -> None
     assert running.process.returncode == 0
     with pytest.raises(ProcessLookupError):  # its process group is empty
         os.killpg(running.process.pid, 0)
+
+
+def test_without_torch_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['torch'] = None; from eaglecfg.reference.serve import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *FLAGS, "--port", str(free_port())],
+        cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "pip install 'eaglecfg[reference]'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert classify(done.stderr.splitlines(), default="crash", starting=True)[0] == "import"
 
 
 @pytest.mark.parametrize("moment", [0.4, 0.8, 1.6])
