@@ -86,8 +86,7 @@ def main(folder: Path) -> None:
         tensors(
             {
                 body + "embed_tokens.weight": [VOCABULARY, HIDDEN],
-                body + "layers.0.input_layernorm.weight": [HIDDEN],
-                body + f"layers.{LAYERS - 1}.input_layernorm.weight": [HIDDEN],
+                **{body + f"layers.{n}.input_layernorm.weight": [HIDDEN] for n in range(LAYERS)},
                 body + "norm.weight": [HIDDEN],
                 "language_model.lm_head.weight": [VOCABULARY, HIDDEN],
             }
