@@ -11,7 +11,7 @@ from eaglecfg.cli.output import hub_settings, read_files, tell, traceback_option
 from eaglecfg.engines.table import load_facts
 from eaglecfg.errors import UsageError
 from eaglecfg.review.render.form import FORMS, IN_CONTAINERS, Form, default_image, render, unreachable
-from eaglecfg.review.render.unresolved import unresolved
+from eaglecfg.review.render.unresolved import RULE, unresolved
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
@@ -42,8 +42,8 @@ def command(
 
     The same file gives the same text, everywhere. Secrets are never written: the launch takes them from the
     environment, or from a Kubernetes secret. A deployment in which validate finds errors is refused (exit
-    code 1); --force renders it and leaves the findings on stderr. One with a value that is TODO or a
-    placeholder such as ${MODEL} is never rendered.
+    code 1); --force renders it and leaves the findings on stderr. One with a value that is TODO, or holds a
+    placeholder such as ${MODEL} or $(hostname), is never rendered, unless the file accepts EC640 there.
     """
     if image is not None and form not in IN_CONTAINERS:
         raise UsageError(f"--image is for --as compose and kubernetes; --as {form} starts no container")
@@ -53,18 +53,21 @@ def command(
     config = load_config(document)
     chosen = _chosen(config, deployment)
     report = validate([document], deployments=(chosen.name,) if chosen else (), hub=hub_settings())
+    if chosen is None or config.engine is None:
+        if report.count(Severity.ERROR):
+            _tell(report)
+        raise UsageError(f"{document.name} has no deployment to render" + _why(report))
+    facts = load_facts(config.engine.name, config.engine.version)
+    accepted = {one.found.finding.path for one in report.accepted if one.found.rule.id == RULE}
+    if open_value := unresolved(chosen, facts, accepted):
+        raise UsageError(f"{document.name}: {chosen.name}: {open_value}; not rendered")
     errors = report.count(Severity.ERROR)
     if errors:
         _tell(report)
-    if chosen is None or config.engine is None:
-        raise UsageError(f"{document.name} has no deployment to render" + _why(report))
     if errors and not force:
         count = "1 error" if errors == 1 else f"{errors} errors"
         tell(f"{document.name}: {count} in {chosen.name}; not rendered (--force overrides)")
         return 1
-    facts = load_facts(config.engine.name, config.engine.version)
-    if open_value := unresolved(chosen.model, facts):
-        raise UsageError(f"{document.name}: {chosen.name}: {open_value}; not rendered")
     text = render(
         chosen.name,
         chosen.model,

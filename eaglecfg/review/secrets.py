@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from eaglecfg.source.references import variable_of
 from eaglecfg.source.secrets import is_secret_name, redact_text
+
+__all__ = ["is_secret_flag", "is_secret_value", "variable_of"]
 
 
 def is_secret_flag(name: str, kind: str) -> bool:
@@ -13,9 +16,3 @@ def is_secret_flag(name: str, kind: str) -> bool:
 def is_secret_value(text: str) -> bool:
     """Whether a text holds what looks like a key, a token or a password in a URL."""
     return redact_text(text) != text
-
-
-def variable_of(flag: str, item: int | None = None) -> str:
-    """The variable that stands in for a secret value of ``flag``, or for one item of its list, from 1."""
-    name = f"SGLANG_{flag.upper().replace('-', '_').replace('.', '_')}"
-    return name if item is None else f"{name}_{item}"

@@ -283,6 +283,17 @@ def test_entries_that_keep_nothing_from_being_checked(
         ({"HF_HOME": "$HOME/models"}, "warning"),
         ({"NCCL_IB_HCA": "${NCCL_IB_HCA}"}, None),
         ({"SALT": "a$b", "PRICE": "5$", "REGEX": "^mlx5_[0-9]+$"}, None),
+        ({"A": "${B:-x}"}, "error"),
+        ({"A": "${B-}"}, "error"),
+        ({"A": "${A:-x}"}, "error"),
+        ({"A": "$(hostname)"}, "error"),
+        ({"A": "`hostname`"}, "error"),
+        ({"A": "TODO"}, "error"),
+        ({"A": "<your-token>"}, "error"),
+        ({"A": "{{ .Values.a }}"}, "error"),
+        ({"A": "tcp://$(hostname):1"}, "warning"),
+        ({"A": "/x/${B:-y}"}, "warning"),
+        ({"HF_HOME": "~/hf", "BOS": "<s>", "HF_TOKEN": "x$ABC"}, None),
     ],
 )
 def test_references_reach_the_server_as_letters(
@@ -292,3 +303,29 @@ def test_references_reach_the_server_as_letters(
     severities = [one.severity.value for one in found.findings if one.rule.id == "EC640"]
     assert severities == ([severity] if severity else [])
     assert set(loud(found)) <= {"EC640"}
+
+
+@pytest.mark.parametrize(
+    ("server", "severity"),
+    [
+        ({"host": "$(hostname)"}, "error"),
+        ({"host": "`hostname`"}, "error"),
+        ({"served_model_name": "$NAME"}, "error"),
+        ({"served-model-name": "${NAME:-x}"}, "error"),
+        ({"served_model_name": "{{ .Values.name }}"}, "error"),
+        ({"host": "<your-host>"}, "error"),
+        ({"chat_template": "TODO"}, "error"),
+        ({"chat_template": "~/t.jinja"}, "warning"),
+        ({"dist_init_addr": "${A:-b}:50"}, "warning"),
+        ({"lora_paths": ["a=/a", "b=$HOME/b"]}, "warning"),
+        ({"made_up": {"a": [{"b": "$(x)"}]}}, "error"),
+        ({"host": "${SGLANG_HOST}", "lora_paths": ["a=/a", "${SGLANG_LORA_PATHS_2}"]}, None),
+        ({"api_key": "pa$WORD", "served_model_name": "<think> 5$ ^a$ {x}"}, None),
+    ],
+)
+def test_flags_of_the_server_expand_nothing_either(
+    server: dict[str, Any], severity: str | None, tmp_path: Path
+) -> None:
+    found = report(tmp_path, {}, server={**OFF, **server})
+    severities = [one.severity.value for one in found.findings if one.rule.id == "EC640"]
+    assert severities == ([severity] if severity else [])

@@ -258,6 +258,6 @@ def test_exit_codes_and_what_a_terminal_gets(capsys: pytest.CaptureFixture[str])
     assert "# TODO: ${X} is not known here: it may hold flags" in out
     assert err == "the command: TODO: ${X} is not known here: it may hold flags\n"
     assert run(["import", "sglang serve org/m"]) == 3
-    assert "TODO: no version is named" in capsys.readouterr().err
+    assert "TODO: nothing says which version runs: " in capsys.readouterr().err
     assert run(["import", "sglang serve org/m 'a\x1b[31mb'", "--engine-version", "0.5.14"]) == 3
     assert "\x1b" not in "".join(capsys.readouterr())

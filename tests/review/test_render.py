@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,26 @@ def test_the_text_depends_on_nothing_but_the_file(
         ("target: {checkpoint: m/t}, server: {lora_paths: ['${A}']}", "server.lora_paths is"),
         ("target: {checkpoint: m/t}, env: {A: '${B}'}", "env.A is"),
         ("target: {checkpoint: m/t}, nccl: {proto: TODO}", "nccl.proto is"),
+        ("target: {checkpoint: m/t}, server: {host: '$(hostname)'}", "server.host is"),
+        ("target: {checkpoint: m/t}, server: {host: '`hostname`'}", "server.host is"),
+        ("target: {checkpoint: m/t}, server: {served_model_name: $NAME}", "server.served_model_name is"),
+        ("target: {checkpoint: m/t}, server: {served-model-name: '${N:-x}'}", "server.served-model-name is"),
+        ("target: {checkpoint: m/t}, server: {chat_template: ~/t.jinja}", "nothing expands ~"),
+        ("target: {checkpoint: m/t}, server: {dist_init_addr: '${A:-b}:50'}", "in place of ${A:-b}"),
+        ("target: {checkpoint: m/t}, server: {dist_init_addr: '<host>:50'}", "server.dist_init_addr is"),
+        ("target: {checkpoint: m/t}, server: {lora_paths: [a, 'x=$HOME/b']}", "in place of $HOME"),
+        ("target: {checkpoint: m/t}, server: {made_up: {a: [{b: '$(x)'}]}}", "server.made_up is"),
+        ("target: {checkpoint: m/t, revision: '${REV}'}", "target.revision is"),
+        (
+            "target: {checkpoint: m/t}, speculative: {algorithm: $ALGO}, draft: {checkpoint: d}",
+            "algorithm is",
+        ),
+        ("target: {checkpoint: m/t}, env: {X: '$(hostname)'}", "env.X is"),
+        ("target: {checkpoint: m/t}, env: {X: '`hostname`'}", "env.X is"),
+        ("target: {checkpoint: m/t}, env: {Y: '${Y:-1}'}", "env.Y is"),
+        ("target: {checkpoint: m/t}, env: {P: '/lib:$LD_LIBRARY_PATH'}", "in place of $LD_LIBRARY_PATH"),
+        ("target: {checkpoint: m/t}, nccl: {ib_hca: '${HCA-mlx5}'}", "nccl.ib_hca is"),
+        ("target: {checkpoint: m/t}, env: {HF_TOKEN: '${TOKEN:-hf_abc}'}", "env.HF_TOKEN is '***'"),
     ],
 )
 def test_what_is_still_to_be_filled_in_is_never_rendered(
@@ -91,6 +112,85 @@ def test_a_value_that_whoever_launches_has_is_no_placeholder(
         "env: {A: '${A}'}, nccl: {proto: '${NCCL_PROTO}'}, server: {api_key: '${SGLANG_API_KEY}'}}}\n"
     )
     assert lines(capsys, str(path), "--force")[0] == 0
+
+
+SIGNS = {
+    "env": {
+        "PRICE": "5$",
+        "REGEX": "^(a|b)$",
+        "SALT": "pa$sword",
+        "PID": "$$X",
+        "HF_HOME": "~/hf",
+        "T": "use `x` ",
+    },
+    "server": {"served_model_name": "<think> $5 {a}", "chat_template": "^a$"},
+}
+
+
+@pytest.mark.parametrize("form", SUFFIXES)
+def test_a_sign_that_is_no_placeholder_is_rendered(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment = {"target": {"checkpoint": "m/t"}, **SIGNS}
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        json.dumps({"version": 1, "engine": {"version": "0.5.14"}, "deployments": {"a": deployment}})
+    )
+    code, out, _ = lines(capsys, str(path), "--as", form)
+    assert code == 0
+    for value in (value for block in SIGNS.values() for value in block.values()):
+        escaped = value.replace("$", "$$") if form in ("compose", "kubernetes") else value
+        assert escaped in out
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "value"),
+    [
+        ("server", "host", "$(hostname)"),
+        ("server", "served-model-name", "${NAME:-x}"),
+        ("server", "chat_template", "~/t.jinja"),
+        ("env", "A", "a $HOME"),
+        ("nccl", "proto", "$PROTO"),
+    ],
+)
+@pytest.mark.parametrize("inherited", [False, True])
+def test_letters_that_are_meant_are_accepted_beside_them(
+    block: str, key: str, value: str, inherited: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = f"{block}:\n      {key}: {json.dumps(value)}"
+    own, above = ("", f"defaults:\n    {held}\n") if inherited else (f"    {held}\n", "")
+    text = f"version: 1\nengine: {{version: 0.5.14}}\n{above}"
+    text += f"deployments:\n  a:\n    target: {{checkpoint: m/t}}\n{own}"
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    code, _, err = lines(capsys, str(path))
+    assert code == 2
+    assert "say so beside it: # eaglecfg: ignore[EC640] why" in err
+    path.write_text(text.replace(json.dumps(value), f"{json.dumps(value)}  # eaglecfg: ignore[EC640] meant"))
+    code, out, err = lines(capsys, str(path), "--force")
+    assert (code, "EC640" in err) == (0, False), err
+    assert value in out
+
+
+def test_a_secret_is_not_repeated_in_the_refusal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    for env in ("API_KEY: '${K:-hunter2}'", "URL: 'http://me:hunter2@$HOST/x'"):
+        deployments = f"{{a: {{target: {{checkpoint: m}}, env: {{{env}}}}}}}"
+        path.write_text(f"version: 1\nengine: {{version: 0.5.14}}\ndeployments: {deployments}\n")
+        code, out, err = lines(capsys, str(path))
+        assert code == 2
+        assert "hunter2" not in out + err
+
+
+def test_a_password_may_hold_any_sign(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text(
+        "version: 1\nengine: {version: 0.5.14}\ndeployments: {a: {target: {checkpoint: m/t}, "
+        "env: {HF_TOKEN: 'a$(b)$CDE'}, server: {api_key: 'x$WORD~`a`'}}}\n"
+    )
+    code, out, err = lines(capsys, str(path))
+    assert (code, err) == (0, "")
+    assert "WORD" not in out
 
 
 def test_the_options_change_what_they_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

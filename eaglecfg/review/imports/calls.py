@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from eaglecfg.record import record, replace
+from eaglecfg.review.imports.commands import Command
+from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.mounts import Mount
+from eaglecfg.review.imports.pins import Pin, before, pins_of
 from eaglecfg.review.imports.prefix import Prefix, read_prefix
-from eaglecfg.review.imports.shell_script import Command, follow
+from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import State
-from eaglecfg.review.imports.text import Note, Text, guarded
-from eaglecfg.source.secrets import is_secret_name
+from eaglecfg.review.imports.text import Note, Text
 
 _MODULE = re.compile(r"sglang\.(launch_server|srt\.(?:[\w.]*\.)?(?:launch_server|server|http_server))")
 _ROUTER = "sglang_router.launch_server"
@@ -68,16 +70,13 @@ class Call:
     notes: tuple[Note, ...] = ()
     worker: bool = False
     """It is another host of a server whose first host has a call of its own."""
+    pins: tuple[Pin, ...] = ()
+    """Versions of the engine that are installed in front of it."""
 
 
 def other_engine(text: str) -> str:
     """The name of another engine whose launch stands in ``text``, empty where there is none."""
     return next((name for name, pattern in _OTHERS.items() if pattern.search(text)), "")
-
-
-def default_shown(name: str, default: str) -> str:
-    """A default in quotes; that of a secret stays unsaid."""
-    return "what the text says" if is_secret_name(name) and default else repr(guarded(default))
 
 
 def mentions(text: str) -> bool:
@@ -97,11 +96,12 @@ def _is_silent(words: Sequence[Text]) -> bool:
 def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
     """The launches in a script, and what is to be told about the whole of it."""
     script = follow(text, line=line)
-    open_here = tuple(note for note in script.notes if note.todo)
+    told = [*script.notes, *of_defaults(script.state.defaults, " in the script")]
+    open_here = tuple(note for note in told if note.todo)
     calls = [
         replace(call, notes=(*open_here, *call.notes))
-        for command in script.commands
-        for call in calls_of_command(command)
+        for command, pins in before(script.commands)
+        for call in calls_of_command(command, pins=pins)
     ]
     notes = [note for note in script.notes if not note.todo] if calls else []
     notes += [
@@ -117,27 +117,28 @@ def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
         for at, row in script.skipped
         if calls and mentions(row)
     ]
-    notes += [
-        Note(f"${name} is taken as {default_shown(name, default)}, its default in the script")
-        for name, default in script.state.defaults.items()
-    ]
+    notes += [note for note in told[len(script.notes) :] if not note.todo]
     return calls, notes
 
 
-def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
-    """The launch that ``command`` is, or those in a script that it hands to a shell."""
+def calls_of_command(command: Command, depth: int = 0, pins: tuple[Pin, ...] = ()) -> Iterator[Call]:
+    """The launch that ``command`` is, or those in a script that it hands to a shell.
+
+    ``pins`` are the versions of the engine that were installed in front of it.
+    """
     if _is_silent(command.words):
         return
     at = _start_of_arguments(command.words)
     if at is not None:
-        before, arguments = command.words[: at[0]], command.words[at[1] :]
-        prefix = read_prefix(before, command.environment)
-        call = _call(command, prefix, tuple(arguments))
+        front, arguments = command.words[: at[0]], command.words[at[1] :]
+        prefix = read_prefix(front, command.environment, command.unread)
+        pins = (*(() if prefix.contained else pins), *pins_of(front))
+        call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
         program = command.words[at[0]].text
         told = [at[2]] if at[2] else []
-        if len(before) > 1 and any(
+        if len(front) > 1 and any(
             posixpath.basename(one.text) in _SHELLS and re.fullmatch("-[a-z]*c", option.text)
-            for one, option in itertools.pairwise(before)
+            for one, option in itertools.pairwise(front)
         ):
             text = "a shell with -c runs its first word alone: what stands behind is not part of the command"
             call = replace(call, notes=(*call.notes, Note(text, command.line, todo=True, block="server")))
@@ -147,11 +148,11 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
         return
     for index, word in enumerate(command.words):
         if mentions(word.text) and re.search(r"\s", word.text.strip()):
-            before = command.words[:index]
-            if before and not any(posixpath.basename(each.text) in _RUN_TEXT for each in before):
+            front = command.words[:index]
+            if front and not any(posixpath.basename(each.text) in _RUN_TEXT for each in front):
                 return  # text for something that may show it or look for it
-            prefix = read_prefix(before, command.environment)
-            behind = command.words[index + 1 :] if not before else ()
+            prefix = read_prefix(front, command.environment, command.unread)
+            behind = command.words[index + 1 :] if not front else ()
             surplus = tuple(
                 Note(
                     f"the word {each.text!r} stands behind a whole command in one text",
@@ -161,11 +162,12 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
                 )
                 for each in behind
             )
-            state = State(dict(prefix.environment), set(prefix.environment))
+            state = State(dict(prefix.environment), set(prefix.environment), unread=prefix.unread)
             text = re.sub(r"\A--[a-z-]+=", "", word.text)  # sbatch --wrap="..."
             inside = follow(text, state, depth + 1, command.line)
-            for inner in inside.commands:
-                for call in calls_of_command(inner, depth + 1):
+            told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
+            for inner, installed in before(inside.commands, () if prefix.contained else pins):
+                for call in calls_of_command(inner, depth + 1, installed):
                     outer = _call(command, prefix, ())
                     yield replace(
                         call,
@@ -173,7 +175,7 @@ def calls_of_command(command: Command, depth: int = 0) -> Iterator[Call]:
                         image=call.image or outer.image,
                         contained=call.contained or outer.contained,
                         mounts=(*outer.mounts, *call.mounts),
-                        notes=(*outer.notes, *inside.notes, *surplus, *call.notes),
+                        notes=(*outer.notes, *told_inside, *call.notes),
                     )
             return
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
-from eaglecfg.review.imports.calls import Call, calls_of_command, default_shown
+from eaglecfg.review.imports.calls import Call, calls_of_command
+from eaglecfg.review.imports.commands import Command
+from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.interpolation import compose, compose_words
 from eaglecfg.review.imports.mounts import Mount, short_form
-from eaglecfg.review.imports.shell_script import Command
+from eaglecfg.review.imports.shell_state import Default
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
 from eaglecfg.source.span import KeyPath
@@ -45,9 +47,11 @@ def _service(part: Part, name: str) -> Iterator[Call]:
     environment: dict[str, Text] = {}
     for at in reversed(chain):
         environment |= _environment(part, (*at, "environment"), told)
-    command = Command(tuple(words), environment, part.at(command_at))
+    unread = ""
     for at in chain:
         told += _left_out(part, at)
+        unread = f"{at[1]}.env_file" if part.value((*at, "env_file")) else unread
+    command = Command(tuple(words), environment, part.at(command_at), unread)
     image, defaults = compose(part.text(_with(part, chain, "image")))
     told += _of_defaults(defaults, part.at(_with(part, chain, "image")))
     for call in calls_of_command(command):
@@ -137,10 +141,7 @@ def _interpolated(text: str, told: list[Note], line: int) -> Text:
 
 
 def _of_defaults(defaults: dict[str, str], line: int) -> list[Note]:
-    return [
-        Note(f"${name} is taken as {default_shown(name, default)}, its default", line)
-        for name, default in defaults.items()
-    ]
+    return of_defaults({name: Default(text, "") for name, text in defaults.items()}, line=line)
 
 
 def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]:

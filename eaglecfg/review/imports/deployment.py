@@ -18,6 +18,7 @@ from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
 from eaglecfg.review.secrets import is_secret_flag, is_secret_value, variable_of
 from eaglecfg.schema.deployment import Parallel, Speculative
 from eaglecfg.source.characters import control_in_value
+from eaglecfg.source.references import reference_in
 from eaglecfg.source.secrets import is_secret_name
 from eaglecfg.source.span import KeyPath
 
@@ -141,6 +142,7 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
     if not _writable(one.value):
         told.append(Note(f"--{one.name.replace('_', '-')} holds a control character", call.line, todo=True))
         return _left_open(one, path, "TODO: holds a control character")
+    told += _letters(f"--{one.name.replace('_', '-')}", one.value, call.line) if not one.unknown else []
     if one.name in CHECKPOINTS and call.contained and str(one.value).startswith(("/", ".")):
         host = on_the_host(str(one.value), call.mounts)
         there = "" if host == one.value else f": {host} on the host" if host else ", not the host"
@@ -192,7 +194,17 @@ def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
         )
         told.append(Note(f"{name} is left out: {why}", line, todo=True))
         return Entry(path, guarded(value.text), f"TODO: {why}", open=True)
+    told += _letters(name, value.text, line)
     return Entry(path, value.text)
+
+
+def _letters(shown: str, value: Any, line: int) -> list[Note]:
+    """What is to be told of a value that looks as if a shell had to expand it, and none does."""
+    found = reference_in(value) if isinstance(value, str) else None
+    if found is None or found.kind not in ("variable", "command"):
+        return []
+    text = f"{shown} holds {guarded(found.part)}, which no shell expands there: it is kept as these letters"
+    return [Note(text, line)]
 
 
 def _variable_path(name: str) -> KeyPath:

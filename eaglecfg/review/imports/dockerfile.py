@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
-from eaglecfg.review.imports.shell_script import Command
+from eaglecfg.review.imports.commands import Command
+from eaglecfg.review.imports.defaults import of_defaults
+from eaglecfg.review.imports.pins import Pin, pins_of
+from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import State, expand_all
 from eaglecfg.review.imports.shell_tokens import Tokens
 from eaglecfg.review.imports.text import Note, Text
@@ -24,6 +28,8 @@ class _Stage:
     image: str
     state: State
     parts: dict[str, list[Text]]
+    pins: tuple[Pin, ...] = ()
+    notes: list[Note] = field(default_factory=list)
 
 
 def calls_of_dockerfile(text: str) -> Iterator[Call]:
@@ -32,6 +38,7 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
     stages: dict[str, _Stage] = {}
     stage = _Stage("", State(), {})
     line = 0
+    notes = [Note("what docker run adds to the image's command is not known here")]
     text = _COMMENT.sub(lambda found: "\\\n" * found[0].count("\n"), text.replace("\r\n", "\n"))
     for found in INSTRUCTION.finditer(text):
         word, rest = found[1].upper(), re.sub(r"\\\r?\n", " ", found[2]).strip()
@@ -48,10 +55,17 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
             stage.parts[word] = _words(rest)
             if word == "ENTRYPOINT":
                 stage.parts.pop("CMD", None)  # an older CMD is dropped with it
+        elif word == "RUN":
+            stage.pins = _installed(rest, stage)
+        elif word == "WORKDIR":
+            stage.notes.append(Note(f"the image runs in {rest}: relative paths count from there", line))
+        elif word == "USER":
+            stage.notes.append(Note(f"left out: USER {rest} of the image", line))
     words = [*stage.parts.get("ENTRYPOINT", ()), *stage.parts.get("CMD", ())]
-    for call in calls_of_command(Command(tuple(words), stage.state.environment(), line)):
-        note = Note("what docker run adds to the image's command is not known here", line)
-        yield replace(call, image=call.image or stage.image, contained=True, notes=(note, *call.notes))
+    notes += [*stage.notes, *of_defaults(stage.state.defaults)]
+    command = Command(tuple(words), stage.state.environment(), line)
+    for call in calls_of_command(command, pins=stage.pins):
+        yield replace(call, image=call.image or stage.image, contained=True, notes=(*notes, *call.notes))
 
 
 def _stage(rest: str, given: State, stages: dict[str, _Stage]) -> _Stage:
@@ -65,10 +79,25 @@ def _stage(rest: str, given: State, stages: dict[str, _Stage]) -> _Stage:
     if base is None:
         stage = _Stage(image, State(), {})
     else:
-        stage = _Stage(base.image, base.state.copy(), dict(base.parts))
+        stage = _Stage(base.image, base.state.copy(), dict(base.parts), base.pins, list(base.notes))
     if len(words) == 3 and words[1].lower() == "as":
         stages[words[2].lower()] = stage
     return stage
+
+
+def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
+    """The stage's pins, and those of a RUN, whose text is followed only where it speaks of the engine."""
+    if "sglang" not in rest:
+        return stage.pins
+    plain = re.sub(r"\A(?:--\w+=\S+\s+)+", "", rest)
+    words = _words(plain)
+    text = words[2].text if [word.text for word in words[:2]] == ["sh", "-c"] else ""
+    try:
+        commands = follow(text, stage.state.copy()).commands if text else [Command(tuple(words), {}, 0)]
+    except UsageError:
+        return stage.pins
+    pins = (pin for each in commands for pin in pins_of(each.words, certain=each.certain))
+    return (*stage.pins, *pins)
 
 
 def _assign(rest: str, state: State, *, exported: bool) -> None:

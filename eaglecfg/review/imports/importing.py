@@ -14,6 +14,7 @@ from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.deployment import Imported, from_settings, import_call
 from eaglecfg.review.imports.document import EngineVersion, problems, write
 from eaglecfg.review.imports.names import distinct, name_of_model, plain_name
+from eaglecfg.review.imports.pins import Pin
 from eaglecfg.review.imports.source import find_calls, kind_of
 from eaglecfg.review.imports.text import Note
 from eaglecfg.review.render.header import Origin, origin_of
@@ -77,12 +78,14 @@ def _named(calls: Sequence[Call], origin: Origin | None, facts: EngineFacts | No
 
 
 def _with_version(call: Call, version: str) -> Call:
-    """The call, with a remark where another one's image names the version and its own does not."""
+    """The call, with a remark where another one names the version and its own image does not."""
     if _version_of(call):
         return call
     image = f"its image {call.image}" if call.image else "no image"
     text = f"{image} tells the engine's version here; the file's {version} is another deployment's"
     text = text.replace("tells", "does not tell", 1) if call.image else text
+    if call.pins:
+        text = f"{_either(call.pins)} the engine's version here; the file's {version} is another deployment's"
     return replace(call, notes=(*call.notes, Note(text, call.line, todo=True, block="deployment")))
 
 
@@ -97,9 +100,7 @@ def _import_info(text: str, shown: str, engine_version: str | None, schema: str 
     facts = load_facts(ENGINE, engine.version) or load_facts(ENGINE, known_versions(ENGINE)[-1])
     assert facts is not None
     settings, notes = server_info.settings_of(info, facts)
-    remark = Note("settings are as they run: some may be the engine's own choice rather than given")
-    call = Call((), {})
-    one = from_settings(call, settings, (remark, *notes), facts)
+    one = from_settings(Call((), {}), settings, notes, facts)
     name = plain_name(str(info.get("served_model_name") or "").rpartition("/")[2]) or name_of_model(one.model)
     return _result([replace(one, name=name)], (), engine, shown, schema)
 
@@ -115,7 +116,8 @@ def _result(
     several = len(deployments) > 1
     told = list(notes)
     if engine.remark.startswith("TODO"):
-        remark = f"no version is named: {engine.version} is written, --engine-version names another"
+        why = engine.remark.removeprefix("TODO: ").partition(";")[0]
+        remark = f"{why}: {engine.version} is written, --engine-version names another"
         told.append(Note(remark, todo=True))
     for each in deployments:
         prefix = f"{each.name}: " if several else ""
@@ -128,7 +130,10 @@ def _result(
 
 
 def _version_of(call: Call) -> str:
-    """The version that the tag of the call's image names, empty where it names none."""
+    """The version that is installed in front of the call, or that its image's tag names; empty for none."""
+    installed = {pin.version for pin in call.pins}
+    if installed:
+        return installed.pop() if len(installed) == 1 and all(pin.certain for pin in call.pins) else ""
     tag = re.fullmatch(r".*:v?(\d+\.\d+\.\d+[A-Za-z0-9.]*)([-_][\w.-]+)?(@sha256:\w+)?", call.image)
     return tag[1] if tag and load_facts(ENGINE, tag[1]) is not None else ""
 
@@ -159,11 +164,17 @@ def _engine(
             "import each with --only NAME, or name a version for all with --engine-version"
         )
     for version, call in told.items():
-        return EngineVersion(version, f"from the image {call.image}")
+        source = call.pins[0].text if call.pins else f"the image {call.image}"
+        return EngineVersion(version, f"from {source}")
     newest = known_versions(ENGINE)[-1]
-    return EngineVersion(
-        newest, "TODO: nothing says which version runs; this is the newest that eaglecfg knows"
-    )
+    pins = [pin for call in calls for pin in call.pins]
+    why = f"{_either(pins)} which version runs" if pins else "nothing says which version runs"
+    return EngineVersion(newest, f"TODO: {why}; this is the newest that eaglecfg knows")
+
+
+def _either(pins: Sequence[Pin]) -> str:
+    texts = list(dict.fromkeys(pin.text for pin in pins))
+    return f"{' or '.join(texts)} decides" if len(texts) > 1 else f"{texts[0]} under a condition decides"
 
 
 def _without_repeats(

@@ -70,7 +70,7 @@ def _pieces(text: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
             out.append(("$", ""))
         elif operator.endswith("-"):
             defaults[name] = found["word"]
-            out.append((found["word"], ""))
+            out.append((found["word"], "") if found["word"] else ("", name))
         elif operator.endswith("+"):
             out.append(("", found[0][2:-1]))
         else:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
+from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.interpolation import kubernetes
+from eaglecfg.review.imports.manifest_rest import left_out_around
 from eaglecfg.review.imports.mounts import Mount
-from eaglecfg.review.imports.shell_script import Command
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import TEMPLATE, Part
 from eaglecfg.source.span import KeyPath
@@ -23,10 +24,18 @@ _TAKEN = frozenset(("name", "image", "command", "args", "env"))
 def calls_of_manifest(part: Part) -> Iterator[Call]:
     """The launches in all containers of the objects in ``part``."""
     leads = part.value(("spec", "leaderWorkerTemplate", "leaderTemplate")) is not None
-    for path, owner in _containers(part, (), "", 0):
+    found = [(path, list(_container(part, path, owner))) for path, owner in _containers(part, (), "", 0)]
+    for path, calls in found:
         worker = leads and "workerTemplate" in path
-        for call in _container(part, path, owner):
-            yield replace(call, worker=worker)
+        others = [other for other, launches in found if other[:-1] == path[:-1] and not launches]
+        for call in calls:
+            notes = (*left_out_around(part, path), *(_beside(part, other) for other in others))
+            yield replace(call, worker=worker, notes=(*call.notes, *notes))
+
+
+def _beside(part: Part, container: KeyPath) -> Note:
+    name = part.text((*container, "name"))
+    return Note(f"left out: the container {name}, which launches no server", part.at(container))
 
 
 def _containers(part: Part, path: KeyPath, owner: str, depth: int) -> Iterator[tuple[KeyPath, str]]:
@@ -61,14 +70,16 @@ def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
             words.append(kubernetes(part.text((*at, key, index)), known))
     if not words:
         return
+    unread = ""
     for key in part.value(at):
         if key == "envFrom":
+            unread = key
             told.append(
                 Note("envFrom is not read: its variables are not known", part.at((*at, key)), True, "env")
             )
         elif key not in _TAKEN:
             told.append(Note(f"left out: {key} of the container", part.at((*at, key))))
-    command = Command(tuple(words), environment, part.at((*at, "command")))
+    command = Command(tuple(words), environment, part.at((*at, "command")), unread)
     for call in calls_of_command(command):
         shown = (*call.arguments, *call.environment.values(), Text(part.text((*at, "image"))))
         if not part.rendered and (

@@ -42,10 +42,12 @@ class Prefix:
     mounts: tuple[Mount, ...] = ()
     left_out: tuple[str, ...] = ()
     todo: tuple[str, ...] = ()
+    unread: str = ""
+    """What may set further variables and is not read, empty for nothing."""
 
 
-def read_prefix(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
-    """What ``words`` make of a launch whose shell has ``environment``."""
+def read_prefix(words: Sequence[Text], environment: Mapping[str, Text], unread: str = "") -> Prefix:
+    """What ``words`` make of a launch whose shell has ``environment``, and more from ``unread``."""
     for index, word in enumerate(words):
         program = posixpath.basename(word.text)
         inner = [one.text for one in words[index + 1 :]]
@@ -61,10 +63,10 @@ def read_prefix(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefi
         if program == "kubectl" and inner[:1] in (["run"], ["exec"]):
             outside = read_prefix(words[:index], environment)
             return _pod(words[index + 2 :], outside, elsewhere=inner[0] == "exec")
-    return _plain(words, environment)
+    return _plain(words, environment, unread)
 
 
-def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
+def _plain(words: Sequence[Text], environment: Mapping[str, Text], unread: str) -> Prefix:
     own = dict(environment)
     others: list[str] = []
     image = ""
@@ -106,7 +108,7 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
         elif program in ("xargs", "parallel"):
             todo.append(f"{program} adds words to the command that are not known here")
         elif program == "ssh":
-            own = {}  # the other host has an environment of its own
+            own, unread = {}, ""  # the other host has an environment of its own
             others.append(text)
         elif words[at].unknown:
             todo.append(f"{guarded(text)} stands in front of the server and is not known here")
@@ -114,7 +116,8 @@ def _plain(words: Sequence[Text], environment: Mapping[str, Text]) -> Prefix:
             others.append(text)
         at += 1
     left = (f"left out: {guarded(' '.join(others))} in front of the server",) if others else ()
-    return Prefix(own, image=image, contained=bool(image), left_out=left, todo=tuple(todo))
+    contained = bool(image)
+    return Prefix(own, image=image, contained=contained, left_out=left, todo=tuple(todo), unread=unread)
 
 
 def _env(words: Sequence[Text], at: int, own: dict[str, Text]) -> int:
@@ -161,6 +164,7 @@ def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Pr
     own: dict[str, Text] = {}
     left = list(outside.left_out)
     todo = list(outside.todo)
+    files: list[str] = []
     mounts: list[Mount | None] = []
     name = image = guess = ""
     at = 0
@@ -186,16 +190,24 @@ def _container(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Pr
             name = "" if value.unknown else value.text
         elif option == "--env-file":
             todo.append(f"{value.text} is not read: the variables that it sets are not known here")
+            files.append(guarded(value.text))
         elif option not in _SWITCHES:
             if option in ("-v", "--volume", "--mount"):
                 mounts.append(long_form(value.text) if option == "--mount" else short_form(value.text))
             left.append(f"left out: {guarded(f'{option} {value.text}')} of the container")
     if elsewhere:
         todo.append(f"what the container {image} has in its environment is not known here")
-    rest = _plain(words[at:], own)
-    known = tuple(mount for mount in mounts if mount is not None)
+        files.append(f"the container {image}")
+    rest = _plain(words[at:], own, ", ".join(files))
     return Prefix(
-        rest.environment, name, image or guess, True, known, (*left, *rest.left_out), (*todo, *rest.todo)
+        rest.environment,
+        name,
+        image or guess,
+        contained=True,
+        mounts=tuple(mount for mount in mounts if mount is not None),
+        left_out=(*left, *rest.left_out),
+        todo=(*todo, *rest.todo),
+        unread=rest.unread,
     )
 
 
@@ -241,8 +253,16 @@ def _pod(words: Sequence[Text], outside: Prefix, *, elsewhere: bool) -> Prefix:
     todo = (
         (*outside.todo, f"what the container of {name} has is not known here") if elsewhere else outside.todo
     )
-    rest = _plain(words[at:], own)
-    return Prefix(rest.environment, name, image, True, (), (*left, *rest.left_out), (*todo, *rest.todo))
+    rest = _plain(words[at:], own, f"the container of {name}" if elsewhere else "")
+    return Prefix(
+        rest.environment,
+        name,
+        image,
+        contained=True,
+        left_out=(*left, *rest.left_out),
+        todo=(*todo, *rest.todo),
+        unread=rest.unread,
+    )
 
 
 def _assign(environment: dict[str, Text], word: Text) -> None:

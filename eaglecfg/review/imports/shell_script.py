@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
-from eaglecfg.record import record
+from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.shell_flow import (
     CLOSES,
     OPENS,
@@ -40,15 +40,6 @@ DEEPEST = 8
 
 MOST_BLOCKS = 100
 """Open blocks, loops, conditions and brackets inside each other."""
-
-
-@record
-class Command:
-    """One command as it would be started. ``environment`` is what the script gives it."""
-
-    words: tuple[Text, ...]
-    environment: dict[str, Text]
-    line: int
 
 
 @dataclass(slots=True)
@@ -378,23 +369,25 @@ class Script:
         elif name in ("source", ".") and rest:
             if posixpath.basename(rest[0].text) not in ("activate", "conda.sh"):
                 self._todo(f"{rest[0].text} is not read: what it sets is not known here", line)
+                self.state.reads(guarded(rest[0].text))
         elif name == "cd" and rest:
             self.notes.append(
                 Note(f"the script goes to {rest[-1].text}: relative paths count from there", line)
             )
         else:
-            self.commands.append(Command(tuple(fields), environment, line))
+            certain = not self._conditional()
+            self.commands.append(Command(tuple(fields), environment, line, self.state.unread, certain))
             self._leave(name, rest)
 
-    def _inside_condition(self) -> bool:
-        return any(block.word != "{" or block.doubt for block in self._blocks)
+    def _conditional(self) -> bool:
+        inside = any(block.word != "{" or block.doubt for block in self._blocks)
+        return self._doubt or self._left or inside
 
     def _leave(self, name: str, rest: list[Text]) -> None:
         """``return``, ``exit`` and ``exec`` end what they stand in, for certain or perhaps."""
         if name not in ("return", "exit", "exec") or (name == "exec" and not rest):
             return
-        certain = not self._doubt and not self._left and not self._inside_condition()
-        if certain:
+        if not self._conditional():
             self._ended = name
         elif name == "return":
             self._left = True
@@ -414,7 +407,7 @@ class Script:
             on = word[:1] == "-"
             option = word[1:2] != "o" and "a" in word[1:]
             if word[:1] in ("-", "+") and (option or words[index + 1 : index + 2] == ["allexport"]):
-                if self._doubt or self._left or self._inside_condition():
+                if self._conditional():
                     self._todo(f"set {word} stands under a condition: it decides what is exported", line)
                 self.state.all_exported = on
 

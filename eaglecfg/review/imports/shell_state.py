@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
+from eaglecfg.record import record
 from eaglecfg.review.imports.arithmetic import calculated
 from eaglecfg.review.imports.shell_tokens import Part, Token, Tokens
 from eaglecfg.review.imports.text import EMPTY, Text, joined, not_known, spelled
@@ -36,6 +37,14 @@ MOST_PATTERN = 1000
 Value = Text | tuple[Text, ...]
 
 
+@record
+class Default:
+    """A default that stood in for a variable. ``unread`` names what may set that variable and is not read."""
+
+    text: str
+    unread: str
+
+
 @dataclass(slots=True)
 class State:
     """What is known at one point of a script. ``given`` are its own arguments, None where not known."""
@@ -46,7 +55,7 @@ class State:
     all_exported: bool = False
     spent: list[int] = field(default_factory=lambda: [0])
     steps: list[int] = field(default_factory=lambda: [0])
-    defaults: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, Default] = field(default_factory=dict)
     """Variables that stood in for nothing with a default of the script's own, and that default."""
 
     unset: set[str] = field(default_factory=set)
@@ -54,6 +63,9 @@ class State:
 
     maybe: set[str] = field(default_factory=set)
     """Variables that are exported, or have their value, under a condition."""
+
+    unread: str = ""
+    """What may have set further variables by now, and is not read."""
 
     def copy(self) -> State:
         return State(
@@ -66,7 +78,13 @@ class State:
             self.defaults,
             set(self.unset),
             set(self.maybe),
+            self.unread,
         )
+
+    def reads(self, file: str) -> None:
+        """What ``source`` of a file that nobody reads here does: it may set any variable."""
+        self.unread = f"{self.unread}, {file}" if self.unread and self.unread != file else file
+        self.unset.clear()
 
     def remove(self, name: str) -> None:
         """What ``unset`` does."""
@@ -287,7 +305,9 @@ def _with_operator(
         return not_known(name)
     default = _inner(word, state)
     if value is None:
-        state.defaults[name] = default.text
+        state.defaults[name] = Default(default.text, state.unread)
+        if not default.text:  # ${HF_TOKEN:-} keeps set -u content, and says nothing about the value
+            default = not_known(name)
     if operator.endswith("="):
         state.assign(name, default)
     return default

@@ -7,20 +7,23 @@ from collections.abc import Iterator, Mapping
 
 from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command, mentions
-from eaglecfg.review.imports.shell_script import Command
+from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.shell_tokens import Tokens
-from eaglecfg.review.imports.text import Note, Text, joined, not_known
+from eaglecfg.review.imports.text import Note, Text, guarded, joined, not_known
 
 SECTION = re.compile(r"^\[(?:Unit|Service|Install|Socket|Timer)\][ \t]*\r?$", re.M)
 _SPECIFIER = re.compile(r"%(.)")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$(\$)|\$([A-Za-z_][A-Za-z0-9_]*)")
 _STARTS = ("ExecStart",)
+_OF_NO_INTEREST = frozenset(("Type", "RemainAfterExit", "SyslogIdentifier", "GuessMainPID", "PIDFile"))
+_ABOUT_STOPPING = ("Restart", "Timeout", "Kill", "ExecStop", "Standard", "Start", "Success", "SendSIG")
 
 
 def calls_of_unit(text: str) -> Iterator[Call]:
     """The launches that the unit's ExecStart lines are."""
     environment: dict[str, Text] = {}
     notes: list[Note] = []
+    unread = ""
     starts: list[tuple[str, int]] = []
     for key, value, line in _settings(text):
         if key == "Environment":
@@ -31,7 +34,7 @@ def calls_of_unit(text: str) -> Iterator[Call]:
             for name in value.split():
                 environment.pop(name.partition("=")[0], None)
         elif key == "EnvironmentFile" and value:
-            shown = value.removeprefix("-")
+            shown = unread = value.removeprefix("-")
             notes.append(
                 Note(f"{shown} is not read: the variables that it sets are not known here", line, True, "env")
             )
@@ -41,9 +44,11 @@ def calls_of_unit(text: str) -> Iterator[Call]:
             starts = [*starts, (value, line)] if value else []
         elif mentions(value):
             notes.append(Note(f"{key} mentions a server and is not read as a launch", line))
+        elif value and key not in _OF_NO_INTEREST and not key.startswith(_ABOUT_STOPPING):
+            notes.append(Note(f"left out: {key}={guarded(value)} of the unit", line))
     for value, line in starts:
         words = _words(value.lstrip("@-:+!| "), line, environment)
-        for call in calls_of_command(Command(tuple(words), environment, line)):
+        for call in calls_of_command(Command(tuple(words), environment, line, unread)):
             yield replace(call, notes=(*notes, *call.notes))
 
 

@@ -1,50 +1,116 @@
-"""A value that looks like a variable of the shell's, and is handed on as these letters."""
+"""A value that looks as if a shell, a template or a person had still to put something in its place."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.source.span import KeyPath
+from eaglecfg.source.span import KeyPath, show_path
 
-_WHOLE = re.compile(r"\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)")
-_PART = re.compile(r"\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Z_][A-Z0-9_]+)")
+if TYPE_CHECKING:
+    from eaglecfg.source.references import Reference
+
+_MARKS = ("$", "`", "{{", "<", "~", "TODO")
+_MEANT = "where these letters are meant, accept the finding (# eaglecfg: ignore[EC640] why), as render does"
+
+
+@record
+class _Given:
+    """A text of the deployment. ``own`` is the one reference that is handed on in its place. ``variable``:
+    it is that of an environment variable."""
+
+    label: str
+    text: str
+    path: KeyPath
+    own: str
+    variable: bool
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Only the variable's own name between braces is handed on; nothing else is put in its place."""
-    given: list[tuple[str, str, KeyPath]] = []
-    for block, values in (("env", ctx.model.env), ("nccl", ctx.model.nccl)):
-        given += [(name, text, (block, name)) for name, text in values.items() if "$" in text]
+    given = [one for one in (*_variables(ctx), *_flags(ctx)) if any(mark in one.text for mark in _MARKS)]
     if not given:
         yield NotApplicable()
         return
-    from eaglecfg.engines.command import environment_name, handed_on
+    from eaglecfg.source.references import reference_in
+    from eaglecfg.source.secrets import is_secret_name
 
-    for key, text, path in given:
-        name = environment_name(key) if path[0] == "nccl" else key
-        if text != handed_on(name):
-            yield from _finding(ctx, name, text, path)
+    for one in given:
+        found = reference_in(one.text) if one.text != one.own else None
+        if found is None or (one.variable and found.kind == "home"):
+            continue  # some programs expand it
+        if found.whole or not is_secret_name(str(one.path[-1])):  # a password may hold any sign
+            yield _finding(ctx, one, found)
 
 
-def _finding(ctx: Context, name: str, text: str, path: KeyPath) -> Iterator[Item]:
-    whole = _WHOLE.fullmatch(text) is not None
-    found = re.search(_PART, text)
-    if not whole and found is None:
-        return
-    at, own = ctx.where(*path), f"${{{name}}}"
-    yield Finding(
-        f"{name} is {text}, and reaches the server as these very letters: only {own} is handed on",
+def _variables(ctx: Context) -> Iterator[_Given]:
+    for block, values in (("env", ctx.model.env), ("nccl", ctx.model.nccl)):
+        for key, text in values.items():
+            if text:
+                from eaglecfg.engines.command import environment_name, handed_on
+
+                name = environment_name(key) if block == "nccl" else key
+                yield _Given(name, text, (block, key), handed_on(name), True)
+
+
+def _flags(ctx: Context) -> Iterator[_Given]:
+    for name, given in (ctx.arguments or {}).items():
+        if given.path[:1] != ("server",):
+            continue
+        for text, item in _texts(given.value):
+            if any(mark in text for mark in _MARKS):
+                from eaglecfg.source.references import variable_of
+
+                own = f"${{{variable_of(name, item)}}}"
+                yield _Given(show_path(given.path), text, given.path, own, False)
+
+
+def _texts(value: Any, item: int | None = None) -> Iterator[tuple[str, int | None]]:
+    """(text, its number in a list, from 1) of everything in a value."""
+    if isinstance(value, str):
+        yield value, item
+    elif isinstance(value, list):
+        for number, each in enumerate(value, 1):
+            yield from _texts(each, number)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each, item)
+
+
+def _finding(ctx: Context, one: _Given, found: Reference) -> Finding:
+    at, shown = ctx.where(*one.path), one.text if len(one.text) <= 200 else f"{one.text[:197]}..."
+    set_there = f"write {one.own} and set {one.own[2:-1]} where the server is launched"
+    message = (
+        f"{one.label} is {shown}, and reaches the server as these very letters: only {one.own} is handed on"
+    )
+    why = "the launch puts no variable in place of a name inside a value"
+    fix = None
+    if found.kind in ("placeholder", "template"):
+        message = f"{one.label} is {shown}, which has still to be filled in"
+        why, help_ = "the server would get these very letters", f"write the value; {_MEANT}"
+    elif found.kind == "home":
+        message = f"{one.label} is {shown}, and nothing expands ~: the engine looks for a folder of that name"
+        why, help_ = "a shell turns ~ into a folder, and no shell reads this value", "write the whole path"
+    elif found.whole:
+        help_ = f"{set_there}, or write the value; {_MEANT}"
+        if one.variable and found.kind == "variable":
+            help_ = f"{set_there}, or write the value"
+            fix = Fix(f"set {one.label} to {one.own}", at, one.own, safe=False)
+    else:
+        help_ = f"write the whole value; {_MEANT}"
+        if one.variable:
+            help_ = "write the whole value, or set it where the server is launched and write " + one.own
+    return Finding(
+        message,
         path=at,
-        severity=None if whole else Severity.WARNING,
-        why="the launch puts no variable in place of a name inside a value",
-        help=f"write {own} and set {name} where the server is launched, or write the value"
-        if whole
-        else "write the whole value, or set it where the server is launched and write " + own,
-        fix=Fix(f"set {name} to {own}", at, own, safe=False) if whole else None,
-        values={"name": name, "text": text},
+        severity=None if found.whole else Severity.WARNING,
+        why=why,
+        help=help_,
+        fix=fix,
+        values={"name": one.label, "text": one.text, "part": found.part},
     )
 
 

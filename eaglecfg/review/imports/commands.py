@@ -1,0 +1,21 @@
+"""One command of a launch as it would be started, whatever form it stands in."""
+
+from __future__ import annotations
+
+from eaglecfg.record import record
+from eaglecfg.review.imports.text import Text
+
+
+@record
+class Command:
+    """``words`` and the ``environment`` that the launch gives them.
+
+    ``unread`` names what may set further variables and is not read here, empty for nothing. ``certain``:
+    no condition decides whether it runs.
+    """
+
+    words: tuple[Text, ...]
+    environment: dict[str, Text]
+    line: int
+    unread: str = ""
+    certain: bool = True
