@@ -122,12 +122,28 @@ def test_a_name_that_is_listed_as_unchecked_is_noted_only(tmp_path: Path) -> Non
     assert any("unchecked" in one.finding.message for one in listed.findings)
 
 
-def test_a_file_of_another_machine_is_not_judged(tmp_path: Path) -> None:
-    elsewhere = report(tmp_path / "a", {"NCCL_TOPO_FILE": "/no-such-folder-here/topo.xml"})
-    assert not loud(elsewhere)
-    assert "EC631" in {skipped.rule.id for skipped in elsewhere.not_checked}
-    here = report(tmp_path / "b", {"NCCL_TOPO_FILE": str(tmp_path / "topo.xml")})
-    assert loud(here) == ["EC631"]
+@pytest.mark.parametrize(
+    "folder", ["/no-such-folder-here", "/", "/etc", "/opt", "/tmp", "/usr/lib", "/var/run"]
+)
+@pytest.mark.parametrize("name", ["NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE", "NCCL_NET_PLUGIN"])
+def test_a_file_of_another_machine_is_not_judged(name: str, folder: str, tmp_path: Path) -> None:
+    found = report(tmp_path, {name: f"{folder}/no-such-file-of-nccl"})
+    assert not loud(found)
+    (skipped,) = [one for one in found.not_checked if one.rule.id == "EC631"]
+    assert "need not be the one that serves" in skipped.reason
+    assert "--with-engine where the server runs" in skipped.help
+    assert not skipped.incomplete
+
+
+@pytest.mark.parametrize("name", ["NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE", "NCCL_NET_PLUGIN"])
+def test_a_file_that_travels_with_the_config_has_to_be_there(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "deploy"
+    for number, path in enumerate(("topo.xml", "./x/topo.xml", "../topo.xml", str(folder / "no/topo.xml"))):
+        if "/" in path or name != "NCCL_NET_PLUGIN":
+            assert loud(report(folder, {name: path})) == ["EC631"], number
+    held = folder / "topo.xml"
+    held.write_text("")
+    assert not loud(report(folder, {name: str(held)}))
 
 
 def test_a_strange_name_is_less_sure_for_a_newer_nccl(tmp_path: Path) -> None:

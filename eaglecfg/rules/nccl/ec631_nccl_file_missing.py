@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,8 +52,8 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         )
         return
     path = Path(view.ctx.config.document.folder) / text
-    if not path.is_file() and _elsewhere(text):
-        yield NotChecked(f"{name}: the folder of {text} is not on this machine")
+    if not path.is_file() and _elsewhere(view, text):
+        yield _unseen(view, name, text)
     elif not path.is_file():
         yield view.finding(
             name,
@@ -66,9 +67,28 @@ def _read(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
         yield from _conf(view, name, path)
 
 
-def _elsewhere(text: str) -> bool:
-    """Whether a whole path seems to belong to another machine: not even its folder is here."""
-    return Path(text).is_absolute() and not Path(text).parent.is_dir()
+def _elsewhere(view: Settings, text: str) -> bool:
+    """Whether a whole path is one of the machine that serves, and this need not be that one.
+
+    What lies in the config's own folder travels with it. Where an installed engine answered, and has an
+    accelerator, this is where the server runs.
+    """
+    says = view.ctx.engine_says
+    if says is not None and says.outcome in ("values", "refused") and not says.on_cpu:
+        return False
+    folder = Path(view.ctx.config.document.folder)
+    path = os.path.normpath(text)
+    return Path(path).is_absolute() and not any(
+        Path(path).is_relative_to(own) for own in (folder.absolute(), folder.resolve())
+    )
+
+
+def _unseen(view: Settings, name: str, text: str) -> NotChecked:
+    return NotChecked(
+        f"{name}: {text} is not on this machine, which need not be the one that serves",
+        path=view.path(name),
+        help="run eaglecfg validate --with-engine where the server runs: there the file has to be",
+    )
 
 
 def _conf(view: Settings, name: str, path: Path) -> Iterator[Item]:
@@ -89,8 +109,8 @@ def _conf(view: Settings, name: str, path: Path) -> Iterator[Item]:
 def _plugin(view: Settings, name: str) -> Iterator[Item]:
     for text in view.text(name).split(","):
         path = Path(view.ctx.config.document.folder) / text.strip()
-        if "/" in text and not path.exists() and _elsewhere(text.strip()):
-            yield NotChecked(f"{name}: the folder of {text.strip()} is not on this machine")
+        if "/" in text and not path.exists() and _elsewhere(view, text.strip()):
+            yield _unseen(view, name, text.strip())
         elif "/" in text and not path.exists():
             yield view.finding(
                 name,
