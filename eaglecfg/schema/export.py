@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
@@ -13,6 +12,7 @@ from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.deployment import ConfigFile, Parallel, Speculative
 from eaglecfg.schema.load import EMPTY_BLOCKS
 from eaglecfg.schema.nccl_block import nccl_block
+from eaglecfg.schema.once import once
 from eaglecfg.schema.server_block import server_block
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.schema.training import TrainingRecord
@@ -30,14 +30,13 @@ Schema = dict[str, Any]
 
 def json_schemas() -> dict[str, Schema]:
     """File name -> JSON Schema (draft 7) of eaglecfg.yaml, of a study file and of a training record."""
+    config = _with_defaults(_with_blocks(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml")))
+    study = _schema(StudyFile, "study.schema.json", "eaglecfg study")
+    training = _schema(TrainingRecord, "eaglecfg-training.schema.json", "eaglecfg-training.json")
     return {
-        "eaglecfg.schema.json": _with_defaults(
-            _with_blocks(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml"))
-        ),
-        "study.schema.json": _schema(StudyFile, "study.schema.json", "eaglecfg study"),
-        "eaglecfg-training.schema.json": _schema(
-            TrainingRecord, "eaglecfg-training.schema.json", "eaglecfg-training.json"
-        ),
+        "eaglecfg.schema.json": once(config),
+        "study.schema.json": once(study),
+        "eaglecfg-training.schema.json": once(training),
     }
 
 
@@ -106,19 +105,8 @@ def _plain(schema: Schema) -> None:
         # Draft 7 ignores what stands beside $ref.
         schema["allOf"] = [{"$ref": schema.pop("$ref")}]
     # null means the same as no such key, which is how a model spells it as well.
-    options = schema.get("anyOf")
-    if isinstance(options, list) and _NULL in options:
-        rest = [option for option in options if option != _NULL]
-        if schema.get("default", 0) is None:
-            del schema["default"]
-        if len(rest) == 1 and isinstance(rest[0].get("type"), str):
-            del schema["anyOf"]
-            schema.update({key: value for key, value in rest[0].items() if key not in schema})
-            schema["type"] = [schema["type"], "null"]
-            if "enum" in schema:
-                schema["enum"] = [*schema["enum"], None]
-            if "const" in schema:
-                schema["enum"] = [schema.pop("const"), None]
+    if schema.get("default", 0) is None and _NULL in schema.get("anyOf", ()):
+        del schema["default"]
 
 
 def _allow_numbers(schema: Schema) -> None:
@@ -168,22 +156,17 @@ def _or_null(block: Schema) -> None:
 def _with_defaults(schema: Schema) -> Schema:
     """Describe what stands under ``defaults:``: a deployment in which nothing is required.
 
-    Where a file has defaults its deployments may leave out what they need as well.
+    Where a file has defaults its deployments may leave out what they need as well; where it has none, a
+    condition asks for it, and says nothing else, so that no fault is found twice.
     """
     definitions, properties = schema["definitions"], schema["properties"]
-    for name in ("Target", "Draft", "Deployment"):
-        part = deepcopy(definitions[name])
-        part.pop("required", None)
-        definitions[f"{name}Defaults"] = part
-    within = definitions["DeploymentDefaults"]["properties"]
-    within["target"]["allOf"] = [_ref("TargetDefaults")]
-    # A deployment without the draft that the defaults name says null.
-    within["draft"]["anyOf"] = [_ref("DraftDefaults"), _NULL]
-    told = _told(properties["defaults"])
-    properties["defaults"] = {"anyOf": [_ref("DeploymentDefaults"), _NULL], **told}
-    properties["deployments"]["additionalProperties"] = _ref("DeploymentDefaults")
+    deployment = definitions["Deployment"]
+    needed: Schema = {"required": deployment.pop("required"), "properties": {}}
+    for name in ("Target", "Draft"):
+        needed["properties"][name.lower()] = {"required": definitions[name].pop("required")}
+    properties["defaults"] = {"anyOf": [_ref("Deployment"), _NULL], **_told(properties["defaults"])}
     properties["deployments"]["minProperties"] = 1
-    whole = {"properties": {"deployments": {"additionalProperties": _ref("Deployment")}}}
+    whole = {"properties": {"deployments": {"additionalProperties": needed}}}
     return {**schema, "if": {"not": {"required": ["defaults"]}}, "then": whole}
 
 

@@ -44,7 +44,7 @@ def _values(row: Mapping[str, Any], text_types: list[str]) -> dict[str, Any]:
         number: dict[str, Any] = {"type": "integer"}
         limits = {"minimum": low, "maximum": high, "multipleOf": row.get("multiple")}
         number |= {key: value for key, value in limits.items() if value is not None}
-        return {"anyOf": [number, {"type": "string", "pattern": _NUMBER}]}
+        return {**number, "type": ["integer", "string"], "pattern": _NUMBER}  # in quotes: its spelling
     if kind == "level":
         return {"enum": _LEVELS}
     if kind == "word" and not row.get("caseless"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Schema = Mapping[str, Any]
@@ -70,10 +70,10 @@ def _sections(schema: Schema) -> Iterator[tuple[str, Schema]]:
 def _blocks(schema: Schema, place: str) -> Iterator[tuple[str, str]]:
     """Names of the definitions that a key's value may be, each with the path of what it holds."""
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2].removesuffix("Defaults")
+        name = schema["$ref"].rpartition("/")[2]
         if not place.startswith("defaults"):  # the same blocks as below deployments
             yield name, place
-    for part in (*schema.get("allOf", ()), *schema.get("anyOf", ()), *schema.get("oneOf", ())):
+    for part in schema.get("allOf", ()):
         yield from _blocks(part, place)
     if isinstance(schema.get("additionalProperties"), dict):
         yield from _blocks(schema["additionalProperties"], f"{place}.NAME")
@@ -82,7 +82,7 @@ def _blocks(schema: Schema, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _table(schema: Schema, part: Schema, title: str, place: str) -> Iterator[str]:
-    required = part.get("required", ())
+    required = {*part.get("required", ()), *_asked_for(schema.get("then", {}), place)}
     rows = []
     for key, value in part.get("properties", {}).items():
         default = "required" if key in required else _code(value["default"]) if "default" in value else ""
@@ -97,10 +97,19 @@ def _table(schema: Schema, part: Schema, title: str, place: str) -> Iterator[str
         yield "| " + " | ".join(row[n] for n in filled) + " |"
 
 
+def _asked_for(condition: Schema, place: str) -> Sequence[str]:
+    """The keys that a condition of the whole file asks for at ``place``."""
+    for step in place.split("."):
+        inner = condition.get("additionalProperties") if step == "NAME" else None
+        condition = inner or condition.get("properties", {}).get(step, {})
+    needed: Sequence[str] = condition.get("required", ())
+    return needed
+
+
 def _type(schema: Schema, value: Schema, title: str, place: str) -> str:
     """What a value may be, in words."""
     if "$ref" in value:
-        name = value["$ref"].rpartition("/")[2].removesuffix("Defaults")
+        name = value["$ref"].rpartition("/")[2]
         below = next(where for where, part in _sections(schema) if schema["definitions"].get(name) is part)
         return f"[block](#{_anchor(_heading(title, below))})"
     if "enum" in value or "const" in value:
@@ -108,17 +117,20 @@ def _type(schema: Schema, value: Schema, title: str, place: str) -> str:
         numbers = {str(option) for option in options if not isinstance(option, str)}
         kept = [option for option in options if not (isinstance(option, str) and option in numbers)]
         return ", ".join(_code(option) for option in kept)
-    parts = [*value.get("allOf", ()), *value.get("anyOf", ()), *value.get("oneOf", ())]
-    if parts:
-        words = dict.fromkeys(_type(schema, part, title, place) for part in parts if part != {"type": "null"})
-        if any(word.startswith("whole number") for word in words):
-            words.pop("text", None)  # the same number in quotes
-        return " or ".join(words)
     types = [one for one in _listed(value.get("type", ())) if one != "null"]
     if set(types) >= _TEXT:
         types = ["string"]
-    words = dict.fromkeys(_one(schema, value, each, title, place) for each in types)
-    return " or ".join(words)
+    if "integer" in types and "string" in types:
+        types.remove("string")  # the same number in quotes
+    words = []
+    if "then" in value:  # what is text has to be one of a few
+        words.append(_type(schema, value["then"], title, place))
+        types.remove(value["if"]["type"])
+    for block in value.get("allOf", ()):
+        words.append(_type(schema, block, title, place))
+        types.remove("object")
+    words += [_one(schema, value, each, title, place) for each in types]
+    return " or ".join(dict.fromkeys(words))
 
 
 def _one(schema: Schema, value: Schema, kind: str, title: str, place: str) -> str:

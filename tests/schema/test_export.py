@@ -14,6 +14,7 @@ from jsonschema import Draft7Validator
 
 from eaglecfg.schema.export import json_schemas
 from eaglecfg.schema.load import load_config
+from eaglecfg.schema.once import once
 from eaglecfg.schema.reference import reference
 from eaglecfg.source.read import parse_document
 from tests.schema.test_load import CONFIG
@@ -147,6 +148,108 @@ def test_what_is_empty_is_no_fault_for_either(lines: str) -> None:
         whole = f"{given}    target: {{checkpoint: t}}\n    {lines}\n"
         assert load_config(parse_document(whole, "x.yaml", ".")).problems == ()
         assert errors("eaglecfg.schema.json", whole) == []
+
+
+FAULTS = [
+    # (where, what, a part of the one message)
+    ("tp_size: 8", "'tp_size' was unexpected"),
+    ("parallel: {tp_size: '8'}", "'8' is not of type 'integer'"),
+    ("parallel: {tpsize: 8}", "'tpsize' was unexpected"),
+    ("parallel: 8", "8 is not of type 'object', 'null'"),
+    ("speculative: false", "is not of type 'object', 'string', 'null'"),
+    ("speculative: none", "'none' is not one of ['off']"),
+    ("speculative: {num_steps: x}", "'x' is not of type 'integer', 'null'"),
+    ("speculative: {steps: 3}", "'steps' was unexpected"),
+    ("draft: d", "'d' is not of type 'object', 'null'"),
+    ("capture: {layer_ids: 2}", "2 is not of type 'array', 'null'"),
+    ("capture: {layer_ids: [a]}", "'a' is not of type 'integer'"),
+    (
+        "hardware: {topology: mesh}",
+        "'mesh' is not one of ['single', 'nvswitch', 'nvlink-pair', 'pcie', None]",
+    ),
+    ("hardware: {topology: 5}", "5 is not one of ['single'"),
+    ("hardware: {gpu: [H200]}", "is not of type 'string', 'number', 'boolean', 'null'"),
+    ("env: {A: [1]}", "[1] is not of type 'string', 'number', 'boolean'"),
+    ("env: {A: null}", "None is not of type 'string', 'number', 'boolean'"),
+    ("server: [a]", "['a'] is not of type 'object', 'null'"),
+    ("nccl: {p2p_level: FAR}", "'FAR' is not one of ['LOC'"),
+    ("nccl: {buffsize: 4M}", "'4M' does not match"),
+    ("nccl: {buffsize: 1}", "1 is less than the minimum of 65536"),
+    ("nccl: {buffsize: true}", "True is not of type 'integer', 'string'"),
+    ("expected_accept_length: 0", "0 is less than or equal to the minimum of 0"),
+]
+
+
+@pytest.mark.parametrize(("line", "says"), FAULTS)
+@pytest.mark.parametrize("defaults", [False, True])
+@pytest.mark.parametrize("above", [False, True])
+def test_each_fault_is_found_once_and_says_what_is_taken(
+    line: str, says: str, defaults: bool, above: bool
+) -> None:
+    head, target = HEAD, "    target: {checkpoint: t}\n"
+    if above:  # the fault itself stands under defaults
+        text = HEAD.replace("deployments:", f"defaults:\n  {line}\ndeployments:") + f"  chat:\n{target}"
+    else:
+        head = HEAD.replace("deployments:", "defaults: {env: {A: b}}\ndeployments:") if defaults else HEAD
+        text = f"{head}  chat:\n{target}    {line}\n"
+    (found,) = errors("eaglecfg.schema.json", text)
+    assert says in found
+    assert "under any of the given schemas" not in found
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (f"{HEAD}  chat: {{}}\n", "'target' is a required property"),
+        (f"{HEAD}  chat: {{target: {{}}}}\n", "'checkpoint' is a required property"),
+        (f"{HEAD}  chat: {{target: {{checkpoint: t}}, draft: {{}}}}\n", "'checkpoint' is a required"),
+        (f"{HEAD}  chat: 5\n", "5 is not of type 'object'"),
+        (f"{HEAD}  chat:\n", "None is not of type 'object'"),
+        (f"{HEAD}  chat: {{target: null}}\n", "None is not of type 'object'"),
+        (HEAD.replace("version: 1", "version: 2") + "  a: {target: {checkpoint: t}}\n", "1 was expected"),
+        (HEAD.replace("version: 1", "version: x") + "  a: {target: {checkpoint: t}}\n", "1 was expected"),
+        (HEAD.replace("deployments:", "defaults: 5\ndeployments:") + "  a: {}\n", "5 is not of type"),
+        (
+            HEAD.replace("deployments:", "deployment: 5\ndeployments:") + "  a: {target: {checkpoint: t}}\n",
+            "'deployment' was",
+        ),
+    ],
+)
+def test_each_fault_of_the_frame_is_found_once(text: str, says: str) -> None:
+    (found,) = errors("eaglecfg.schema.json", text)
+    assert says in found
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("profile: overnight", "profile: long", "'long' is not one of ['demo', 'short', 'overnight']"),
+        ("budget:", "bugdet:", "'bugdet' was unexpected"),
+        ("deployment: chat\n", "deployment: chat\nstep_cost: 5\n", "5 is not of type 'object', 'null'"),
+        (
+            "deployment: chat\n",
+            "deployment: chat\nbaselines: [of]\n",
+            "'of' is not one of ['as_it_stands', 'off']",
+        ),
+        ("deployment: chat\n", "deployment: chat\nversion: 1\n", ""),
+    ],
+)
+def test_each_fault_of_a_study_is_found_once(old: str, new: str, says: str) -> None:
+    found = errors("study.schema.json", STUDY.replace(old, new))
+    assert len(found) == (1 if says else 0), found
+    assert says in "".join(found)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_no_schema_has_a_union_that_can_only_say_no(name: str) -> None:
+    text = json.dumps(SCHEMAS[name])
+    assert '"anyOf"' not in text
+    assert '"oneOf"' not in text
+
+
+def test_options_of_one_type_cannot_be_told_apart() -> None:
+    with pytest.raises(ValueError, match="told apart by type"):
+        once({"anyOf": [{"$ref": "#/definitions/A"}, {"$ref": "#/definitions/B"}]})
 
 
 def test_a_file_without_deployments_is_a_fault_for_both() -> None:
