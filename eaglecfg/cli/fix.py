@@ -58,7 +58,8 @@ def command(
 ) -> int:
     """Write the fixes that a machine can make into config and study files.
 
-    Changes FILE, or the eaglecfg.yaml of this folder, in place: comments, quotes, anchors and layout stay.
+    Changes FILE, or the eaglecfg.yaml of this folder, in place: comments, quotes, anchors and layout stay. Of
+    a line that is taken out the comment behind the value goes too, comments on lines of their own stay.
     Checkpoints are never touched. - reads from stdin and writes the text to stdout, fixed where it can be.
 
     Exit codes: 0 nothing is left, 1 findings are left (with --select: of these rules), or with --diff
@@ -128,14 +129,19 @@ def _original(document: Document, stdin: bytes) -> bytes:
 
 
 def _show(changed: Sequence[tuple[Document, Document]]) -> PatchNames | None:
-    """Print what would change, as one patch; what its names count from, None where stdin has none."""
-    from eaglecfg.source.patch import patch_names, patch_of
+    """Print what would change, as one patch; what its names count from, None where stdin has none.
+
+    Secrets in lines that it repeats stay, or no tool could apply it; that there are some is told.
+    """
+    from eaglecfg.cli.fix_output import tell_secrets
+    from eaglecfg.source.patch import lines_shown, patch_names, patch_of
 
     names = patch_names([before.name for before, _ in changed if before.name != STDIN])
     shown = names.names or ("stdin",)
     for (before, after), name in zip(changed, shown, strict=False):
         text = patch_of(before.text, after.text, name, git=names.git)
         click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
+        tell_secrets(before, lines_shown(text))
     return names if names.names else None
 
 

@@ -14,7 +14,9 @@ from eaglecfg.report.styled import Line, Part, Style, line, plain, visible
 from eaglecfg.review.fix import Fixed
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report, Reported, Skipped
+from eaglecfg.source.document import Document
 from eaglecfg.source.patch import PatchNames
+from eaglecfg.source.secret_places import line_without
 
 MOST_LEFT = 20
 """Findings that are named where many are left; ``validate`` lists all."""
@@ -74,6 +76,18 @@ def tell_base(names: PatchNames) -> None:
             "a file lies outside of this folder, where patch takes none; run fix --diff in a folder above all"
         )
         tell_line(text)
+
+
+def tell_secrets(document: Document, numbers: Sequence[int]) -> None:
+    """Say that lines which a patch repeats hold secrets: blanked, it could not be applied."""
+    held = [n for n in numbers if line_without(document, n) != document.lines[n - 1]]
+    if held:
+        shown = ", ".join(map(str, held[:6])) + (f" and {len(held) - 6} more" if len(held) > 6 else "")
+        lines = "line" if len(held) == 1 else "lines"
+        tell_line(
+            f"the patch repeats {lines} {shown} of {document.name} as it has to, with a secret in it: "
+            "do not post it where the file itself may not be seen"
+        )
 
 
 def _standing(fixed: Fixed, left: Sequence[Reported], open_checks: Sequence[Skipped]) -> Iterator[Line]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from eaglecfg.record import record
@@ -105,7 +105,7 @@ class Editor:
     def remove(self, path: KeyPath, kept: int = 1) -> Edit:
         """Take a key and its value, or an item of a list, out; with the block that it was alone in.
 
-        Blocks at a depth of up to ``kept`` are not taken out so.
+        Blocks at a depth of up to ``kept`` are not taken out so. Lines of comments in between stay.
         """
         self._place(path)
         siblings = self._siblings(path)
@@ -125,7 +125,7 @@ class Editor:
         rest = self.document.text[end:last].strip()
         if rest and not rest.startswith("#"):
             raise EditRefused("something else stands behind it on its line")
-        return self._lines(line, last)
+        return self._lines(line, last, self._comments(path, line, last))
 
     def cut(self, span: Span) -> Edit:
         """Take text out that holds no data: a comment, or a key that is written again.
@@ -189,14 +189,40 @@ class Editor:
         found = len(text) if found < 0 else found
         return found - 1 if found > offset and text[found - 1] == "\r" else found
 
-    def _lines(self, start: int, end: int) -> Edit:
-        """Take whole lines out, from the start of the first to the end of the last one's text."""
+    def _lines(self, start: int, end: int, kept: Sequence[str] = ()) -> Edit:
+        """Take whole lines out, from the start of the first to the end of the last one's text.
+
+        The lines ``kept`` stand there then.
+        """
         text = self.document.text
+        if kept:
+            return Edit(start, end, self.newline.join(kept))
         if end < len(text):
             return Edit(start, end + (2 if text.startswith("\r\n", end) else 1), "")
         # Without a line break at the end the one in front goes.
         before = start - (2 if text.endswith("\r\n", 0, start) else 1)
         return Edit(max(0, before), end, "")
+
+    def _comments(self, path: KeyPath, start: int, end: int) -> list[str]:
+        """The lines of comments between two indices, which end lines of what stands at ``path``.
+
+        They are people's: a block that goes leaves them. Lines of texts that look alike are none.
+        """
+        rows = self.document.text[start:end].split("\n")
+        if not any(row.lstrip().startswith("#") for row in rows):
+            return []
+        first = self.position(start).line
+        inside = {
+            number
+            for at, place in self.document.places.items()
+            if at[: len(path)] == path and place.text is not None and place.origin is None
+            for number in range(place.value.start.line + 1, place.value.end.line + 1)
+        }
+        return [
+            row.removesuffix("\r")
+            for number, row in enumerate(rows, first)
+            if row.lstrip().startswith("#") and number not in inside
+        ]
 
     def _extent(self, path: KeyPath) -> tuple[int, int]:
         """From the key, or the item, to the end of its value."""

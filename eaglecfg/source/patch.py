@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -24,6 +25,15 @@ def patch_of(before: str, after: str, name: str, *, context: int = 3, git: bool 
     lines = difflib.unified_diff(_lines(before), _lines(after), first, second, n=context)
     text = "".join(_ended(lines))
     return f"diff --git {old} {new}\n{text}" if git and text else text
+
+
+def lines_shown(patch: str) -> tuple[int, ...]:
+    """The lines of the old text, from 1, that a patch repeats, changed or as context."""
+    out: list[int] = []
+    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+\S+ @@", patch, re.MULTILINE):
+        first, count = int(found[1]), int(found[2] or 1)
+        out += range(first, first + count)
+    return tuple(out)
 
 
 @record

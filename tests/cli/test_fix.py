@@ -301,3 +301,18 @@ def test_text_and_bytes_reach_a_closed_pipe(faulty: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert b"Traceback" not in done.stderr
+
+
+def test_a_patch_that_repeats_a_secret_applies_and_says_so(run_line: RunLine, faulty: Path) -> None:
+    text = faulty.read_text(encoding="utf-8")
+    line = next(row for row in text.splitlines() if BAD in row)
+    for between, near in (("\n", True), ("\n#\n#\n#\n#\n", False)):
+        held = f"{line}{between}    server: {{api_key: hunter2hunter2}}"
+        faulty.write_text(text.replace(line, held), encoding="utf-8")
+        code, out, err = run_line("fix", "--diff")
+        assert code == 1
+        assert ("hunter2" in out) == near
+        assert ("with a secret in it" in err) == near
+        assert "hunter2" not in err
+        subprocess.run(["patch", "-p1", "--quiet"], input=out, text=True, check=True, cwd=faulty.parent)
+        assert GOOD in faulty.read_text(encoding="utf-8")

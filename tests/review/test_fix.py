@@ -249,3 +249,12 @@ def test_several_files_and_several_passes(pair: Path) -> None:
 @pytest.mark.parametrize("text", ["", "a: [", "[1, 2]", "x", "\x00", "a: 1\na: 2\n", "? {a: b}\n: 1\n"])
 def test_files_that_are_no_config_stay(pair: Path, text: str) -> None:
     assert after(pair, text, unsafe=True) == text
+
+
+def test_a_comment_above_a_key_that_goes_with_its_block_stays(pair: Path) -> None:
+    text = chat("suppress:\n  # nobody knows any more\n  - rule: EC302\n    reason: r\n")
+    result = after(pair, text)
+    assert "suppress:" not in result
+    for line in text.splitlines():
+        if line.strip().startswith("#"):
+            assert line in result.splitlines()

@@ -168,3 +168,46 @@ def test_a_value_can_be_written_in_place_of_its_alias() -> None:
     assert apply_edits(document.text, [editor.set(("a",), "7", at_alias=True)]) == document.text.replace(
         '"6"', "7"
     )
+
+
+def comments(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip().startswith("# ")]
+
+
+@settings(max_examples=150, deadline=None)
+@given(files(), st.data())
+def test_lines_of_comments_outlive_what_stands_around_them(text: str, data: st.DataObject) -> None:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    lines: list[str] = []
+    for number, line in enumerate(text.split(newline)):
+        if line and data.draw(st.booleans()):
+            lines.append(f"{' ' * data.draw(st.integers(0, 4))}# note {number}")
+        lines.append(line)
+    document = parsed(newline.join(lines))
+    path: KeyPath = data.draw(st.sampled_from([path for path in document.places if path]))
+    try:
+        after = made(document, Editor(document).remove(path, kept=0))
+    except EditRefused:
+        return
+    assert comments(after.text) == comments(document.text)
+    assert after.text.count("\r") == after.text.count("\n") * ("\r\n" in document.text)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "wanted"),
+    [
+        ("a:\n  # why\n  b: 1\nc: 2\n", ("a", "b"), "  # why\nc: 2\n"),
+        ("c: 2\na:  # told\n  # why\n  b: 1  # note\n", ("a", "b"), "c: 2\n  # why\n"),
+        ("c: 2\na:\n  # why\n  b: 1", ("a", "b"), "c: 2\n  # why"),
+        ("a:\r\n  # why\r\n  b: 1\r\nc: 2\r\n", ("a", "b"), "  # why\r\nc: 2\r\n"),
+        ("a:\n  # 1\n  b:\n    # 2\n    d:\n   # 3\n    e:\nc:\n", ("a",), "  # 1\n    # 2\n   # 3\nc:\n"),
+        ("a:\n  - x: 1\n    # why\n    y: 2\n  - z: 3\n", ("a", 0), "a:\n    # why\n  - z: 3\n"),
+        ("a: |\n  # text\n  more\nb: 2\n", ("a",), "b: 2\n"),
+        ("a:\n  # why\n  b: |\n    # text\n    more\nc: 2\n", ("a",), "  # why\nc: 2\n"),
+        ('a: "x\n  # y\n  z"\nb: 2\n', ("a",), "b: 2\n"),
+        ("a:\n\n  # why\n\n  b: 1\nc: 2\n", ("a",), "  # why\nc: 2\n"),
+    ],
+)  # fmt: skip
+def test_a_comment_stays_where_its_block_goes(text: str, path: KeyPath, wanted: str) -> None:
+    document = parsed(text)
+    assert made(document, Editor(document).remove(path, kept=0)).text == wanted
