@@ -32,7 +32,9 @@ class EngineSays:
     ``outcome``: ``values``, its ServerArgs stand; ``refused``, its argument handling stops; ``failed``,
     something else did, a missing library or accelerator; ``absent``, there is no engine; ``silent``, no
     answer in time or none at all. ``values`` are its settings by flag name, secrets left out. ``on_cpu``: the
-    machine has no accelerator, so ``--device cpu`` was added, and ``message`` says why.
+    machine has no accelerator, so ``--device cpu`` was added, and ``message`` says why. ``about``: the names
+    in the conditions that a refusal stands under. ``unchecked``: why the check that every launch makes of the
+    settings came to no end here, empty where it did.
     """
 
     outcome: Outcome
@@ -40,6 +42,8 @@ class EngineSays:
     values: Mapping[str, Any] = field(default_factory=dict)
     message: str = ""
     on_cpu: bool = False
+    about: tuple[str, ...] = ()
+    unchecked: str = ""
 
 
 def ask(
@@ -110,7 +114,12 @@ def _read(answer: IO[bytes], noise: IO[bytes], code: int) -> EngineSays:
     try:
         reply = json.loads(answer.read(MOST_ANSWER))
         return EngineSays(
-            reply["outcome"], str(reply.get("version", "")), reply.get("values", {}), reply.get("message", "")
+            reply["outcome"],
+            str(reply.get("version", "")),
+            reply.get("values", {}),
+            reply.get("message", ""),
+            about=tuple(reply.get("about", ())),
+            unchecked=str(reply.get("unchecked", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         pass

@@ -18,7 +18,7 @@ from eaglecfg.engines.wheel_values import READERS
 
 TOPICS = ("flags", "targets", "id rules", "default boundaries", "drafts", "architectures", "values")
 REAL_DEPTH = 24
-_FLAG_PARTS = ("type", "default", "choices", "aliases", "deprecated", "option")
+_FLAG_PARTS = ("type", "default", "choices", "aliases", "deprecated", "option", "items")
 
 
 @dataclass(frozen=True, slots=True)

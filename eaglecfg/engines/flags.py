@@ -20,7 +20,8 @@ class FlagFact:
 
     ``type`` is bool, int, float, str, json or list. ``default`` is ``<computed>`` where only running the
     engine could tell. ``deprecated`` says what to use instead. ``option`` is the command line spelling where
-    it is not the name with hyphens.
+    it is not the name with hyphens. ``items``, for a list: the type of one word, then ``+`` where there must
+    be one, or ``*``.
     """
 
     name: str
@@ -31,6 +32,7 @@ class FlagFact:
     source: str = ""
     deprecated: str = ""
     option: str = ""
+    items: str = ""
 
 
 class Flags(Mapping[str, FlagFact]):
@@ -107,6 +109,7 @@ class Flags(Mapping[str, FlagFact]):
             f"{row['source']} (sglang {row['since']})",
             row.get("deprecated", ""),
             row.get("option", ""),
+            row.get("items", ""),
         )
 
     def __contains__(self, name: object) -> bool:

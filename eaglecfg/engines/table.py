@@ -72,6 +72,12 @@ def known_versions(name: str) -> tuple[str, ...]:
     return tuple(_read(name, "versions.json")["versions"])
 
 
+def rows_at(engine: str, version: str, file: str) -> Iterator[Row]:
+    """The ``rows`` of a fact file of ``engine`` that hold at the known ``version``, in order."""
+    era = _Era(known_versions(engine), version)
+    return filter(era.holds, _read(engine, file)["rows"])
+
+
 def no_targets(name: str) -> frozenset[str]:
     """Classes of engine ``name`` that inherit a capture setter without being targets."""
     return frozenset(_read(name, "capture.json")["no_targets"])

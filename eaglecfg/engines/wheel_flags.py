@@ -15,6 +15,7 @@ from typing import Any
 from eaglecfg.engines.flags import UNREADABLE, FlagFact
 from eaglecfg.engines.wheel import parse
 
+_LISTS = ("List", "list", "Tuple", "tuple")
 _SCALARS = {"str": "str", "int": "int", "float": "float", "bool": "bool"}
 
 
@@ -148,7 +149,7 @@ def _annotated(
     parser = keywords.get("type_parser")
     if isinstance(parser, ast.Name) and "json" in parser.id:
         kind = "json"
-    if _takes_several(keywords):
+    if _nargs(keywords):
         kind = "list"
     choices = _value(keywords["choices"], constants) if "choices" in keywords else literals
     spelled = _value(keywords["cli_name"], constants) if "cli_name" in keywords else "--" + name
@@ -156,18 +157,35 @@ def _annotated(
         [spelled, *_as_list(_value(keywords["aliases"], constants))] if "aliases" in keywords else [spelled]
     )
     return FlagFact(
-        name, kind, default, _choices(choices), _others(name, names), source, option=_option(name, names)
+        name,
+        kind,
+        default,
+        _choices(choices),
+        _others(name, names),
+        source,
+        option=_option(name, names),
+        items=_element(parts[0]) + (_nargs(keywords) or "+") if kind == "list" else "",
     )
 
 
-def _takes_several(keywords: Mapping[str, ast.expr]) -> bool:
-    """Whether the option takes any number of words, whatever the field's type is."""
+def _element(node: ast.expr) -> str:
+    """The kind of one word of a list field: of ``Optional[List[int]]`` int, of ``List[str] | None`` str."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name) and part.value.id in _LISTS:
+            kind = _type(part.slice.elts[0] if isinstance(part.slice, ast.Tuple) else part.slice)[0]
+            return kind if kind in ("int", "float") else "str"
+    return "str"
+
+
+def _nargs(keywords: Mapping[str, ast.expr]) -> str:
+    """``*`` or ``+`` for an option of any number of words, whatever the field's type is; else empty."""
     found = [keywords["nargs"]] if "nargs" in keywords else []
     inside = keywords.get("action_kwargs")
     if isinstance(inside, ast.Dict):
         pairs = zip(inside.keys, inside.values, strict=True)
         found += [value for key, value in pairs if isinstance(key, ast.Constant) and key.value == "nargs"]
-    return any(isinstance(node, ast.Constant) and node.value in ("*", "+") for node in found)
+    said = [node.value for node in found if isinstance(node, ast.Constant)]
+    return next((str(value) for value in said if value in ("*", "+")), "")
 
 
 def _type(node: ast.expr) -> tuple[str, list[Any] | None]:
@@ -191,7 +209,7 @@ def _type(node: ast.expr) -> tuple[str, list[Any] | None]:
                 else [_value(node.slice, {})]
             )
             return type(values[0]).__name__, values
-        if outer in ("List", "list", "Tuple", "tuple"):
+        if outer in _LISTS:
             return "list", None
         if outer in ("Dict", "dict"):
             return "json", None
@@ -244,6 +262,7 @@ def _argument(
         source,
         deprecated,
         _option(name, longs),
+        _scalar(keywords) + _nargs(keywords) if kind == "list" else "",
     )
 
 
@@ -252,8 +271,11 @@ def _argument_type(keywords: Mapping[str, ast.expr]) -> str:
     spelled = ast.unparse(action).strip("'\"") if action is not None else ""
     if spelled in ("store_true", "store_false") or "StoreTrue" in spelled or "BooleanOptional" in spelled:
         return "bool"
-    if "nargs" in keywords and ast.unparse(keywords["nargs"]).strip("'\"") in ("+", "*"):
-        return "list"
+    return "list" if _nargs(keywords) else _scalar(keywords)
+
+
+def _scalar(keywords: Mapping[str, ast.expr]) -> str:
+    """The kind of one word of an option."""
     kind = ast.unparse(keywords["type"]) if "type" in keywords else "str"
     if "json" in kind:
         return "json"

@@ -140,3 +140,29 @@ def test_options_that_make_no_sense_exit_2(
     assert code == 2
     assert says in err
     assert "Traceback" not in err
+
+
+NO_GPU = "if self.device != 'cpu': raise RuntimeError('No accelerator here')"
+
+
+def test_a_refusal_that_no_machine_changes_is_a_finding_without_an_accelerator_too(
+    run_line: RunLine, pair: Path
+) -> None:
+    write_engine(pair / "site", NO_GPU, checks="assert self.speculative_num_steps > 9, 'too short'")
+    assert "too short" in messages(report(run_line))[0]
+
+
+def test_a_refusal_that_asks_for_the_machine_is_left_open_without_an_accelerator(
+    run_line: RunLine, pair: Path
+) -> None:
+    write_engine(pair / "site", NO_GPU, checks="assert self.device == 'cuda', 'CUDA only'")
+    found = report(run_line)
+    assert messages(found) == []
+    assert any("CUDA only" in one["reason"] for one in found["not_checked"] if one["rule"] == "EC340")
+
+
+def test_a_check_that_breaks_is_said(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", checks="raise RuntimeError('no cuDNN here')")
+    found = report(run_line)
+    assert messages(found) == []
+    assert any("no cuDNN here" in one["reason"] for one in found["not_checked"] if one["rule"] == "EC340")

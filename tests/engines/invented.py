@@ -31,6 +31,9 @@ class ServerArgs:
         self.adapter = object()
         {does}
 
+    def check_server_args(self):
+        {checks}
+
 
 def prepare_server_args(argv):
     parser = argparse.ArgumentParser()
@@ -40,11 +43,15 @@ def prepare_server_args(argv):
 """
 
 
-def write_engine(folder: Path, does: str = "pass", version: str = "0.5.14", first: str = "") -> Path:
-    """The package under ``folder``, whose ServerArgs ends with ``does``; ``first`` runs at its import."""
+def write_engine(
+    folder: Path, does: str = "pass", version: str = "0.5.14", first: str = "", checks: str = "pass"
+) -> Path:
+    """The package under ``folder``, whose ServerArgs ends with ``does`` and is checked by ``checks``; at its
+    import ``first`` runs."""
     package = folder / "sglang" / "srt"
     package.mkdir(parents=True)
     (package.parent / "__init__.py").write_text(f"{first}\n__version__ = {version!r}\n", encoding="utf-8")
     (package / "__init__.py").write_text("", encoding="utf-8")
-    (package / "server_args.py").write_text(SERVER_ARGS.replace("{does}", does), encoding="utf-8")
+    text = SERVER_ARGS.replace("{does}", does).replace("{checks}", checks)
+    (package / "server_args.py").write_text(text, encoding="utf-8")
     return folder

@@ -67,6 +67,35 @@ def test_without_an_accelerator_the_engine_is_asked_for_the_cpu(tmp_path: Path) 
     assert asked(engine, [*ARGV, "--device", "cuda"]).outcome == "failed", "a device that is given stays"
 
 
+def test_the_check_of_every_launch_is_asked_too(tmp_path: Path) -> None:
+    checks = "assert self.tp_size == 1 or self.page_size is None, 'one rank only'; self.tp_size = 7"
+    says = asked(write_engine(tmp_path, checks=checks))
+    assert (says.outcome, says.message) == ("refused", "AssertionError: one rank only")
+    assert {"tp_size", "page_size"} <= set(says.about)
+    assert "device" not in says.about
+    passed = asked(write_engine(tmp_path / "b", checks=checks.replace("one rank only", "no")), ARGV[:4])
+    assert (passed.outcome, passed.values["tp_size"]) == ("values", 1), (
+        "settings as they were before the check"
+    )
+
+
+def test_a_check_that_breaks_costs_no_setting(tmp_path: Path) -> None:
+    says = asked(write_engine(tmp_path, checks="raise RuntimeError('no cuDNN here')"))
+    assert (says.outcome, says.unchecked) == ("values", "RuntimeError: no cuDNN here")
+    assert says.values["speculative_num_steps"] == 3
+
+
+def test_an_engine_without_such_a_check_is_asked_as_before(tmp_path: Path) -> None:
+    engine = write_engine(tmp_path, "type(self).check_server_args = None; del type(self).check_server_args")
+    assert (asked(engine).outcome, asked(engine).unchecked) == ("values", "")
+
+
+def test_what_is_asked_before_an_early_return_belongs_to_a_refusal(tmp_path: Path) -> None:
+    leaves = "if self.device == 'cpu':\n            return\n"
+    lines = leaves + "        if self.tp_size > 1:\n            raise ValueError('no')"
+    assert {"device", "tp_size"} <= set(asked(write_engine(tmp_path, checks=lines)).about)
+
+
 def test_an_engine_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None:
     mark = tmp_path / "alive"
     start = f"subprocess.Popen([sys.executable, '-c', {_beat(mark)!r}])"

@@ -174,7 +174,29 @@ def test_flags_are_read_from_annotated_fields(tmp_path: Path) -> None:
         "list",
         "json",
     ]
+    assert [flags[name].items for name in ("names", "several", "more", "one", "steps")] == [
+        "str+", "str*", "str+", "", "",
+    ]  # fmt: skip
     assert flags["steps"].source == "srt/arg_groups/fields/spec.py:3"
+
+
+SEVERAL_WORDS = """
+class ServerArgs:
+    sizes: A[Optional[List[int]], Arg(help="Sizes.")] = None
+    shares: A[list[float] | None, Arg(help="Shares.", nargs="*")] = None
+
+    @staticmethod
+    def add_cli_args(parser):
+        parser.add_argument("--batches", type=int, nargs="+")
+        parser.add_argument("--tags", nargs="*")
+"""
+
+
+def test_the_words_of_a_list_have_a_type_and_a_least_number(tmp_path: Path) -> None:
+    (tmp_path / "srt").mkdir()
+    (tmp_path / "srt" / "server_args.py").write_text(SEVERAL_WORDS, encoding="utf-8")
+    found = {name: flag.items for name, flag in read_flags(tmp_path).items()}
+    assert found == {"batches": "int+", "shares": "float*", "sizes": "int+", "tags": "str*"}
 
 
 GROWN_CHOICES = """

@@ -44,6 +44,7 @@ from eaglecfg.rules.arguments import (
     ec339_flag_files,
     ec340_engine_disagrees,
     ec341_flag_abbreviated,
+    ec350_settings_refused,
 )
 from eaglecfg.rules.model import Rule
 
@@ -89,4 +90,5 @@ RULES: tuple[Rule, ...] = (
     ec339_flag_files.RULE,
     ec340_engine_disagrees.RULE,
     ec341_flag_abbreviated.RULE,
+    ec350_settings_refused.RULE,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm, asked
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_ENABLE_SPEC_V2"
@@ -34,6 +34,27 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     shape = asked(ctx)
     tree = shape is not None and shape.topk is not None and shape.topk > 1
+    if fact == "opt_in" and tree and value.lower() in ON and _overlaps(ctx):
+        assert shape is not None
+        yield Finding(
+            f"eagle_topk must be 1 with {NAME}={value} in sglang {ctx.engine.version}, but is {shape.topk}",
+            path=path,
+            severity=Severity.ERROR,
+            today=Today.SILENT,
+            why="the v2 worker of this version takes the first tokens of a tree for its accepted path, and "
+            "leaves the cache of that path where it is: answers go wrong, and nothing says so",
+            help=f"remove {NAME}, or write eagle_topk: 1",
+            evidence=(
+                Evidence(
+                    f"sglang {ctx.engine.facts_of}",
+                    "move_accepted_tokens_to_target_kvcache is called by nobody",
+                    "srt/speculative/eagle_worker_v2.py:660 (sglang 0.5.4.post1)",
+                ),
+            ),
+            related=((ctx.argument_path("speculative_eagle_topk"), f"{shape.topk} branches"),),
+            fix=without(ctx, "env", NAME),
+            values={NAME: value, "eagle_topk": shape.topk},
+        )
     if fact == "chains_only" and tree and value.lower() in ON:
         assert shape is not None
         yield Finding(
@@ -47,6 +68,14 @@ def check(ctx: Context) -> Iterator[Item]:
             fix=without(ctx, "env", NAME),
             values={NAME: value, "eagle_topk": shape.topk},
         )
+
+
+def _overlaps(ctx: Context) -> bool:
+    """Whether the opt-in runs the v2 worker: EAGLE always, EAGLE3 unless overlapping is switched off."""
+    name = algorithm(ctx)
+    if name == "STANDALONE":
+        return False  # has a worker of its own
+    return name != "EAGLE3" or ctx.argument("disable_overlap_schedule") is not True
 
 
 RULE = Rule(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.engines.resolve import Setting
+from eaglecfg.rules.arguments import ec303_flag_type
+from eaglecfg.rules.arguments.refused import refused, stops
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 
@@ -21,6 +23,12 @@ OF_THE_MACHINE = frozenset(
     }
 )  # fmt: skip
 """Settings that the engine picks by the machine: an answer of a machine without accelerator decides none."""
+
+_MACHINE_WORDS = (
+    "device", "cuda", "hip", "rocm", "npu", "xpu", "cpu", "gpu", "mps", "platform", "sm9", "sm1", "blackwell",
+    "hopper", "capability", "backend", "available", "memory",
+)  # fmt: skip
+"""Parts of names that the engine asks about its machine with."""
 
 PATHS = frozenset({"model_path", "speculative_draft_model_path", "tokenizer_path"})
 """Where an engine that downloads puts the local folder in place of the name."""
@@ -82,9 +90,9 @@ def _version(ctx: Context, says: EngineSays) -> Item:
 def _refused(ctx: Context, says: EngineSays) -> Iterator[Item]:
     assert ctx.engine is not None
     assert ctx.resolution is not None
-    if ctx.resolution.with_origin("refused", "unknown"):
+    if ctx.resolution.with_origin("refused", "unknown") or stops(ctx) or any(ec303_flag_type.check(ctx)):
         return  # both say no; the rule about that setting has the details
-    if says.on_cpu:
+    if says.on_cpu and _by_machine(says):
         yield NotChecked(f"the installed sglang refuses the arguments on this machine: {says.message}")
         return
     yield Finding(
@@ -97,8 +105,33 @@ def _refused(ctx: Context, says: EngineSays) -> Iterator[Item]:
     )
 
 
+def _by_machine(says: EngineSays) -> bool:
+    """Whether a machine with an accelerator may let pass what this one refuses."""
+    return not says.about or any(
+        name in OF_THE_MACHINE or any(word in name.lower() for word in _MACHINE_WORDS) for name in says.about
+    )
+
+
+def _taken(ctx: Context, says: EngineSays) -> Iterator[Item]:
+    """What the facts call refused, and the engine's own check has let pass."""
+    for item in (*refused(ctx, speculation=True), *refused(ctx, speculation=False)):
+        if isinstance(item, Finding):
+            yield Finding(
+                f"sglang {says.version} takes these arguments, where its facts say that it stops: "
+                f"{item.message}",
+                path=item.path,
+                help="the engine is right: go by it, and report the gap in the facts",
+                evidence=item.evidence,
+                values=item.values,
+            )
+
+
 def _compare(ctx: Context, says: EngineSays) -> Iterator[Item]:
     assert ctx.resolution is not None
+    if says.unchecked:
+        yield NotChecked(f"the engine's own check of its arguments came to no end: {says.unchecked}")
+    elif not says.on_cpu:
+        yield from _taken(ctx, says)
     for setting in ctx.resolution.settings.values():
         if says.on_cpu and setting.name in OF_THE_MACHINE:
             continue
