@@ -6,6 +6,7 @@ methods for each; here only ``__init__`` is compiled, and the rest is shared.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, field
 from typing import Any, TypeVar, cast, dataclass_transform
 
@@ -67,7 +68,22 @@ def _eq(self: Any, other: object) -> bool:
 
 
 def _hash(self: Any) -> int:
-    return hash(_values(self))
+    try:
+        return hash(_values(self))
+    except TypeError:  # a field holds a list or a mapping, which nobody is to change
+        return hash(tuple(map(_hashed, _values(self))))
+
+
+def _hashed(value: Any) -> Any:
+    """Something that can be hashed, the same for equal values."""
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_hashed, value))
+    if isinstance(value, Mapping):
+        return frozenset((key, _hashed(item)) for key, item in value.items())
+    try:
+        return hash(value)
+    except TypeError:
+        return type(value)
 
 
 def _set(self: Any, name: str, value: Any) -> None:

@@ -80,3 +80,21 @@ def test_it_can_be_matched_copied_pickled_and_replaced() -> None:
     assert replace(point, y=3) == Point(1, 3, ["a"])
     with pytest.raises(TypeError):
         replace(point, z=3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"a": 1, "b": [1, {"c": 2}]}, {"b": [1, {"c": 2}], "a": 1}),
+        ([], []),
+        ([[1], {2}], [[1], {2}]),
+        (Point(1, 2, ["x"]), Point(1, 2, ["x"])),
+        (({"a": Point(1)},), ({"a": Point(1)},)),
+        ({1: 1.0}, {1: 1}),
+    ],
+)
+def test_equal_records_hash_alike_whatever_they_hold(first: Any, second: Any) -> None:
+    one, other = Point(1, notes=first), Point(1, notes=second)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert len({one, other, Point(2, notes=first)}) == 2
