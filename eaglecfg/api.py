@@ -182,7 +182,7 @@ def load(path: PathType, *, environment: Mapping[str, str] | None = None, online
     they are not read. ``online`` fetches their config files and tensor headers. Raises ConfigUnreadable for
     a file that cannot be read, UsageError for one that is no config; what is wrong in it raises nothing.
     """
-    document = read_document(Path(path), shown=str(path))
+    document = _read(path)
     if kind_of(document) == "study":
         raise UsageError(f"{path} is a study file; load the config that it names, or validate it")
     loaded = load_config(document)
@@ -275,10 +275,22 @@ def _documents(
     if isinstance(files, Config):
         same = checkpoints.hub is None and not checkpoints.deep
         return [files._loaded.document], files._checkpoints if same else checkpoints
-    paths = [files] if isinstance(files, str | PathLike) else list(files)
+    paths: list[Any] = [files]
+    if isinstance(files, Iterable) and not isinstance(files, str | bytes | PathLike):
+        paths = list(files)
     if not paths:
         raise UsageError("no file to check was named")
-    return [read_document(Path(path), shown=str(path)) for path in paths], checkpoints
+    return [_read(path) for path in paths], checkpoints
+
+
+def _read(path: PathType) -> Document:
+    """The document at ``path``. Raises UsageError for what is no path, ConfigUnreadable."""
+    try:
+        file = Path(path)
+    except TypeError:
+        what = type(path).__name__
+        raise UsageError(f"a path is expected, as text or a pathlib.Path, got {what}: {path!r:.60}") from None
+    return read_document(file, shown=str(path))
 
 
 def _checkpoints(environment: Mapping[str, str] | None, *, online: bool, deep: bool = False) -> Checkpoints:
@@ -310,8 +322,14 @@ def _finding(found: outcome.Reported) -> Finding:
 
 
 def _names(given: Iterable[str]) -> tuple[str, ...]:
-    """Names of an argument that takes several; one alone is one, not its letters."""
-    return (given,) if isinstance(given, str) else tuple(given)
+    """Names of an argument that takes several; one alone is one, not its letters. Raises UsageError."""
+    names: tuple[Any, ...] = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    )
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"a name is expected, as text, got {type(name).__name__}: {name!r:.60}")
+    return names
 
 
 def _severity(name: str) -> Severity:

@@ -94,6 +94,17 @@ def test_names_of_rules_and_deployments_may_stand_alone(tmp_path: Path) -> None:
     assert eaglecfg.validate([path, path.parent / "eaglecfg.yaml"], select=["EC2"]).exit_code() == 1
 
 
+def test_what_is_handed_out_can_be_put_into_sets(tmp_path: Path) -> None:
+    path = materialize({"deployment": {"capture": {"trained_boundaries": [2, 5, 8]}}}, tmp_path)
+    config = eaglecfg.load(path)
+    first, again = eaglecfg.validate(config), eaglecfg.validate(config)
+    assert len({*first.findings, *again.findings}) == len(first.findings) > 0
+    assert len({*first.not_checked, *again.not_checked}) == len(set(first.not_checked))
+    trace, resolution = eaglecfg.trace(config), eaglecfg.resolve(config)
+    given = [*first.findings, *trace.hops, *resolution.settings.values(), config, first, trace, resolution]
+    assert all(isinstance(hash(each), int) for each in given)
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -101,6 +112,20 @@ def test_names_of_rules_and_deployments_may_stand_alone(tmp_path: Path) -> None:
         (lambda path: eaglecfg.load(path), "this is a folder"),
         (lambda path: eaglecfg.load(path / "study.yaml"), "is a study file"),
         (lambda path: eaglecfg.validate([]), "no file to check"),
+        (lambda path: eaglecfg.load(None), "a path is expected, as text or a pathlib.Path, got NoneType"),
+        (lambda path: eaglecfg.load(b"y.yaml"), "got bytes: b'y.yaml'"),
+        (lambda path: eaglecfg.load(5), "got int: 5"),
+        (lambda path: eaglecfg.load([path]), "got list"),
+        (lambda path: eaglecfg.validate(None), "got NoneType"),
+        (lambda path: eaglecfg.validate(b"y.yaml"), "got bytes"),
+        (lambda path: eaglecfg.validate([path / "eaglecfg.yaml", None]), "got NoneType"),
+        (lambda path: eaglecfg.trace(None), "got NoneType"),
+        (lambda path: eaglecfg.resolve(b"y.yaml"), "got bytes"),
+        (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", select=None), "a name is expected"),
+        (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", ignore=[5]), "got int: 5"),
+        (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", deployments=b"a"), "a name is expected"),
+        (lambda path: eaglecfg.trace(path / "eaglecfg.yaml", b"chat"), "no deployment b'chat'"),
+        (lambda path: eaglecfg.validate(path / "eaglecfg.yaml").exit_code(None), "got None"),
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", select=["EC999"]), "there is no rule"),
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml", online=True), "os.environ"),
         (lambda path: eaglecfg.validate(path / "eaglecfg.yaml").exit_code("fatal"), "got 'fatal'"),
