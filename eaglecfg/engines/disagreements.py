@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.engines.facts import CaptureFact, EngineFacts, FlagFact
+from eaglecfg.engines.refusals import refusals
 from eaglecfg.engines.table import no_targets
 from eaglecfg.engines.wheel import Module, architectures, read_models, read_setters
 from eaglecfg.engines.wheel_drafts import draft_keys
 from eaglecfg.engines.wheel_flags import read_flags
+from eaglecfg.engines.wheel_refusals import read_messages
 from eaglecfg.engines.wheel_setter import Difference, Refused, differences, rule_of
 from eaglecfg.engines.wheel_values import READERS
 
-TOPICS = ("flags", "targets", "id rules", "default boundaries", "drafts", "architectures", "values")
+TOPICS = (
+    "flags", "targets", "id rules", "default boundaries", "drafts", "architectures", "values", "refusals",
+)  # fmt: skip
 REAL_DEPTH = 24
 _FLAG_PARTS = ("type", "default", "choices", "aliases", "deprecated", "option", "items")
 
@@ -59,6 +63,7 @@ def compare(facts: EngineFacts, package: Path) -> Comparison:
     _drafts(facts, package, modules, out)
     _architectures(facts, modules, out)
     _values(facts, package, out)
+    _refusals(facts, package, out)
     out.disagreements.sort(key=lambda one: (TOPICS.index(one.topic), one.name))
     return out
 
@@ -205,6 +210,20 @@ def _values(facts: EngineFacts, package: Path, out: Comparison) -> None:
         found, place = hit
         for path, old, new in _leaves(key, told, found):
             out.add(Disagreement("values", path, old, new, place))
+
+
+def _refusals(facts: EngineFacts, package: Path, out: Comparison) -> None:
+    """Checks of the arguments, by the words that the engine stops with."""
+    messages = read_messages(package)
+    for row in refusals(facts):
+        if not row.says:
+            continue
+        if any(row.says in text for text in messages):
+            out.compared["refusals"] += 1
+        else:
+            hint = "the check is gone, or says something else: read it again"
+            name = ", ".join(sorted(row.names))
+            out.add(Disagreement("refusals", name, row.says, "", row.source, hint))
 
 
 def _leaves(path: str, told: Any, found: Any) -> Iterator[tuple[str, str, str]]:

@@ -73,9 +73,9 @@ def known_versions(name: str) -> tuple[str, ...]:
 
 
 def rows_at(engine: str, version: str, file: str) -> Iterator[Row]:
-    """The ``rows`` of a fact file of ``engine`` that hold at the known ``version``, in order."""
-    era = _Era(known_versions(engine), version)
-    return filter(era.holds, _read(engine, file)["rows"])
+    """The ``rows`` of a fact file of ``engine`` that hold at ``version``, in order; none where unknown."""
+    known = known_versions(engine)
+    return filter(_Era(known, version).holds, _read(engine, file)["rows"]) if version in known else iter(())
 
 
 def no_targets(name: str) -> frozenset[str]:

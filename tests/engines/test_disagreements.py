@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from eaglecfg.engines.disagreements import Comparison, compare
+from eaglecfg.engines.table import load_facts
 from eaglecfg.engines.wheel_open import opened
+from eaglecfg.engines.wheel_refusals import read_messages
 from eaglecfg.engines.wheel_values import wheel_version
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace
@@ -29,6 +31,7 @@ def test_facts_that_are_true_of_the_wheel_have_no_difference(tmp_path: Path) -> 
         "drafts": 1,
         "architectures": 3,
         "values": 6,
+        "refusals": 0,
     }
 
 
@@ -163,3 +166,28 @@ def test_a_setter_that_cannot_run_alone_is_never_taken_for_agreement(tmp_path: P
     admitted = compare(replace(facts, captures=inferred), package)
     assert admitted.disagreements == []
     assert [line.partition(":")[0] for line in admitted.unread] == ["WolfForCausalLM"]
+
+
+CHECKS = """
+def check_server_args(self):
+    assert self.tokenizer_worker_num > 0, (
+        "Tokenizer worker "
+        "num must >= 1"
+    )
+    if self.enable_pdmux:
+        raise ValueError(f"PD-Multiplexing is not compatible with {self.mode}.")
+"""
+
+
+def test_checks_are_found_by_the_words_that_the_engine_stops_with(tmp_path: Path) -> None:
+    facts = load_facts("sglang", "0.5.14")
+    assert facts is not None
+    package = write_wheel(tmp_path)
+    arguments = package / "srt" / "server_args.py"
+    arguments.write_text(arguments.read_text(encoding="utf-8") + CHECKS, encoding="utf-8")
+    assert any("compatible with {self.mode}." in text for text in read_messages(package))
+    found = compare(facts, package)
+    gone = {one.name: one for one in found.disagreements if one.topic == "refusals"}
+    assert "tokenizer_worker_num" not in gone
+    assert gone["detokenizer_worker_num"].told == "Detokenizer worker num must >= 1"
+    assert found.compared["refusals"] == 1

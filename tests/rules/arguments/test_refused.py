@@ -83,6 +83,15 @@ def test_the_decode_side_has_no_chunks(tmp_path: Path) -> None:
     assert messages(report_of(tmp_path, server)) == []
 
 
+def test_the_decode_side_keeps_no_prefix_tree_unless_it_is_told_to(tmp_path: Path) -> None:
+    decode = {"disaggregation_mode": "decode", "enable_hierarchical_cache": True}
+    assert messages(report_of(tmp_path, decode)) == [
+        "disaggregation_mode decode does not go with enable_hierarchical_cache"
+    ]
+    told = {**decode, "disaggregation_decode_enable_radix_cache": True}
+    assert messages(report_of(tmp_path, told, "0.5.23")) == []
+
+
 def test_what_the_engine_picks_by_the_gpu_is_left_open(tmp_path: Path) -> None:
     report = report_of(tmp_path, {"enable_mis": True})
     assert messages(report) == []
