@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.engines import wheel_attention
 from eaglecfg.engines.facts import CaptureFact, EngineFacts, FlagFact
 from eaglecfg.engines.refusals import refusals
-from eaglecfg.engines.table import no_targets
+from eaglecfg.engines.table import no_targets, rows_of
 from eaglecfg.engines.wheel import Module, architectures, read_models, read_setters
 from eaglecfg.engines.wheel_drafts import draft_keys
 from eaglecfg.engines.wheel_flags import read_flags
@@ -198,11 +199,18 @@ def _architectures(facts: EngineFacts, modules: Mapping[str, Module], out: Compa
 
 
 def _values(facts: EngineFacts, package: Path, out: Comparison) -> None:
-    for key, read in READERS.items():
-        told = facts.values.get(key)
+    attention = rows_of(facts.name, facts.facts_of, "attention.json")
+    readers = [
+        *((key, facts.values.get(key), facts.sources.get(key, ""), read) for key, read in READERS.items()),
+        *(
+            (f"attention {key}", wheel_attention.told(key, attention.get(key, {})), "", read)
+            for key, read in wheel_attention.READERS.items()
+            if attention  # an engine whose backends nobody has read has none to compare
+        ),
+    ]
+    for key, told, place, read in readers:
         hit = read(package)
         if hit is None:
-            place = facts.sources.get(key, "")
             hint = "the code that it was read from has moved or changed its form"
             out.add(Disagreement("values", key, _text(told), "not found", place, hint))
             continue

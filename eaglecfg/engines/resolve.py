@@ -120,11 +120,13 @@ class Draftsheet:
     def asked(self, name: str) -> Any:
         return self.setting(name).asked
 
-    def put(self, name: str, runs: Any, origin: Origin, why: str, fact: str = "") -> None:
-        """Record that ``name`` runs ``runs``. ``fact`` names the value fact that says so."""
-        self.settings[name] = Setting(
-            name, self.asked(name), runs, origin, why, self.facts.sources.get(fact, "")
-        )
+    def put(
+        self, name: str, runs: Any, origin: Origin, why: str, fact: str = "", *, source: str = ""
+    ) -> None:
+        """Record that ``name`` runs ``runs``. ``fact`` names the value fact that says so, ``source`` where
+        a fact of another table was read."""
+        read = source or self.facts.sources.get(fact, "")
+        self.settings[name] = Setting(name, self.asked(name), runs, origin, why, read)
 
     def refuse(self, name: str, why: str, fact: str = "") -> None:
         self.put(name, None, "refused", why, fact)
@@ -137,18 +139,30 @@ def resolve(
     draft: ModelConfig | None,
     *,
     env: Mapping[str, str],
+    gpu: str | None = None,
 ) -> Resolution:
-    """Settings of a server started with ``given``. Pure.
+    """Settings of a server started with ``given`` on GPUs called ``gpu``. Pure.
 
-    A config that is None leaves what depends on it not known.
+    A config that is None, or a GPU that is not named or not known, leaves what depends on it not known.
     """
-    from eaglecfg.engines import resolve_models, resolve_parallel, resolve_speculation
+    from eaglecfg.engines import (
+        resolve_attention,
+        resolve_models,
+        resolve_parallel,
+        resolve_speculation,
+    )
 
     sheet = Draftsheet(facts, {facts.flags.canonical(name): argument for name, argument in given.items()})
     target, draft = (
         config and Resolution(sheet.settings, facts).overridden(config) for config in (target, draft)
     )
     resolve_parallel.resolve_parallel(sheet)
+    major = None
+    if gpu:
+        from eaglecfg.engines.gpu import capability_major
+
+        major = capability_major(gpu)
+    resolve_attention.resolve_attention(sheet, target, major)
     resolve_speculation.resolve_speculation(sheet, target)
     resolve_models.resolve_models(sheet, target, draft, env)
     return Resolution(sheet.settings, facts)

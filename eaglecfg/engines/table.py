@@ -78,6 +78,20 @@ def rows_at(engine: str, version: str, file: str) -> Iterator[Row]:
     return filter(_Era(known, version).holds, _read(engine, file)["rows"]) if version in known else iter(())
 
 
+@cache
+def rows_of(name: str, version: str, file: str) -> Mapping[str, Mapping[str, Row]]:
+    """The rows of a fact file that hold at ``version``: table, key, row; empty where that is not known.
+
+    For files that few runs need; what every run needs is in ``load_facts``.
+    """
+    known = known_versions(name)
+    if version not in known:
+        return {}
+    era = _Era(known, version)
+    content = _read(name, file)
+    return {key: dict(era.pick_all(table)) for key, table in content.items() if isinstance(table, dict)}
+
+
 def no_targets(name: str) -> frozenset[str]:
     """Classes of engine ``name`` that inherit a capture setter without being targets."""
     return frozenset(_read(name, "capture.json")["no_targets"])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
 
-from eaglecfg.schema_files import read_schema
+from eaglecfg.engines.gpu import gpu_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +25,12 @@ class Gpu:
         return int(self.capability)
 
 
-@cache
-def _gpus() -> Mapping[str, Any]:
-    table: Mapping[str, Any] = read_schema("nccl", "gpus.json")["gpus"]
-    return table
-
-
 def gpu_of(name: str | None) -> Gpu | None:
     """The GPU behind a name as people write it (``NVIDIA H200 141GB``, ``RTX PRO 6000``), None where it is
     unknown."""
-    if not name:
+    row = gpu_row(name)
+    if row is None:
         return None
-    plain = re.sub(r"[^A-Z0-9]", "", name.upper())
-    table = _gpus()
-    found = max((key for key in table if key in plain), key=len, default=None)
-    if found is None:
-        return None
-    row = table[found]
     return Gpu(
         row["cc"],
         row.get("consumer", False),

@@ -166,7 +166,8 @@ def deployment_context(
     if engine is not None:
         configs = target.config, draft.config if draft is not None else None
         env = {name: text for name, text in model.env.items() if text != f"${{{name}}}"}
-        resolution = resolve(engine, given, *configs, env=env)
+        gpu = model.hardware.gpu if model.hardware is not None else None
+        resolution = resolve(engine, given, *configs, env=env, gpu=gpu)
         boundaries = boundaries_of(engine, *configs, resolution)
     return Context(
         config=config,

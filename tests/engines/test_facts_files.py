@@ -13,6 +13,9 @@ VERSIONS: list[str] = read_schema("engines", "sglang", "versions.json")["version
 PLACE = re.compile(r"^[\w./-]+:\d+$")
 
 
+ATTENTION = ("mla", "dsa", "takes", "gpus", "class_backends", "defaults", "values")
+
+
 def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
     for file, key in (
         ("capture.json", "classes"),
@@ -20,6 +23,7 @@ def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
         ("drafts.json", "architectures"),
         ("values.json", "values"),
         ("flags.json", "flags"),
+        *(("attention.json", name) for name in ATTENTION),
     ):
         yield f"{file} {key}", read_schema("engines", "sglang", file)[key]
 

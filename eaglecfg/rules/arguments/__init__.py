@@ -44,6 +44,10 @@ from eaglecfg.rules.arguments import (
     ec339_flag_files,
     ec340_engine_disagrees,
     ec341_flag_abbreviated,
+    ec342_attention_kind,
+    ec343_class_backend,
+    ec344_backend_gpu,
+    ec345_mamba_cache,
     ec350_settings_refused,
 )
 from eaglecfg.rules.model import Rule
@@ -90,5 +94,9 @@ RULES: tuple[Rule, ...] = (
     ec339_flag_files.RULE,
     ec340_engine_disagrees.RULE,
     ec341_flag_abbreviated.RULE,
+    ec342_attention_kind.RULE,
+    ec343_class_backend.RULE,
+    ec344_backend_gpu.RULE,
+    ec345_mamba_cache.RULE,
     ec350_settings_refused.RULE,
 )

@@ -47,6 +47,6 @@ RULE = Rule(
     today=Today.CRASH_AT_START,
     check=check,
     needs=(Need.ENGINE,),
-    follows=("EC301", "EC304"),
+    follows=("EC301", "EC304", "EC342", "EC343"),
     research=("ARG-13",),
 )

@@ -59,8 +59,12 @@ def _captured(ctx: Context, version: str) -> tuple[int, ...] | None:
         return None
     target = ctx.target.config if ctx.target is not None else None
     draft = ctx.draft.config if ctx.draft is not None else None
+    gpu = ctx.model.hardware.gpu if ctx.model.hardware is not None else None
     found = boundaries_of(
-        facts, target, draft, resolve(facts, ctx.arguments or {}, target, draft, env=ctx.model.env)
+        facts,
+        target,
+        draft,
+        resolve(facts, ctx.arguments or {}, target, draft, env=ctx.model.env, gpu=gpu),
     )
     return None if found is None else found.captured
 
