@@ -84,7 +84,8 @@ def _compare(value: Any, operator: str, operand: Any) -> bool | None:
             most = _number(operand)
             return None if most is None else _length(value) > most
         case "first not in":
-            return str(value[0] if isinstance(value, list) and value else value) not in operand
+            words = value if isinstance(value, list) else [value]
+            return bool(words) and str(words[0]) not in operand
     return _ordered(value, operator, operand)
 
 

@@ -15,6 +15,7 @@ HERE = {
     "text": "4",
     "word": "lof",
     "list": ["a", "b"],
+    "empty": [],
     "who": UNKNOWN,
 }
 
@@ -57,6 +58,10 @@ HERE = {
         (["word", "longer than", 1], False),
         (["list", "first not in", ["a"]], False),
         (["list", "first not in", ["b"]], True),
+        (["empty", "first not in", ["b"]], False),
+        (["empty", "longer than", 0], False),
+        (["empty", "has", "a"], False),
+        (["empty", "on"], False),
         ({"any": [[["off", "on"]], [["on", "on"]]]}, True),
         ({"any": [[["off", "on"]], [["who", "on"]]]}, None),
         ({"any": [[["off", "on"]], [["none", "set"]]]}, False),

@@ -148,3 +148,23 @@ def test_every_finding_names_its_place_and_says_what_to_do(tmp_path: Path) -> No
         assert "None" not in found.finding.message + found.finding.help
         assert found.finding.path[0] == "deployments"
         assert found.finding.evidence[0].text.startswith("srt/")
+
+
+ODD = [[], {}, [[]], [None], "", " ", "1" * 400, float("inf"), float("nan"), -1, 10**400, True, [True]]
+"""What no parser takes, or hardly: other rules say so where it is wrong."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chunked_prefill_size", "gc_threshold", "lora_paths", "lora_target_modules", "max_loaded_loras",
+        "moe_dense_tp_size", "page_size", "prompt_tokens_buckets", "schedule_policy", "served_model_name",
+        "swa_full_tokens_ratio", "tokenizer_worker_num",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("version", ["0.5.4.post1", "0.5.23"])
+def test_odd_values_break_no_check(name: str, version: str, tmp_path: Path) -> None:
+    for value in ODD:
+        report = report_of(tmp_path, {**PAGES, "enable_priority_scheduling": True, name: value}, version)
+        assert report.crashes == ()
+        assert all(len(message) < 700 for message in messages(report))
