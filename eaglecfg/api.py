@@ -205,13 +205,19 @@ def validate(
     deep: bool = False,
     environment: Mapping[str, str] | None = None,
     online: bool = False,
+    weights: bool = False,
 ) -> Report:
     """Check config and study files, or a config that is loaded already (as it was read then).
 
     ``select`` and ``ignore`` take rule ids, slugs or beginnings of ids; ``deployments`` keeps those of these
-    names; ``deep`` opens every shard. ``environment`` and ``online`` are those of ``load``. Raises
-    ConfigUnreadable and UsageError.
+    names; ``deep`` opens every shard. ``environment`` and ``online`` are those of ``load``. ``weights`` reads
+    the values of the drafts' weights, a few GB a second. Raises ConfigUnreadable and UsageError.
     """
+    weigh = None
+    if weights:
+        from eaglecfg.rules.weights.reading import weigher
+
+        weigh = weigher()
     documents, checkpoints = _documents(files, _checkpoints(environment, online=online, deep=deep))
     report = _validate(
         documents,
@@ -220,6 +226,7 @@ def validate(
         deployments=_names(deployments),
         deep=deep,
         checkpoints=checkpoints,
+        weigh=weigh,
     )
     return Report(
         tuple(_finding(each) for each in report.findings),

@@ -60,7 +60,7 @@ def _read(
         from eaglecfg.checkpoint.online import fetch  # brings an HTTP client along
 
         snapshot, problems = fetch(hub, shown, access, everything=deep or role == "draft")
-        source = HubSource(hub, snapshot.commit)
+        source = HubSource(hub, snapshot.commit, headers_only=True)
         facts = read_folder(snapshot.folder, shown, role=role, deep=deep, hub=source)
     except FileFault as fault:
         return _unread(hub, shown, fault.problem)

@@ -48,10 +48,14 @@ class HubId:
 
 @record
 class HubSource:
-    """Where facts of a hub id come from. ``commit`` is None where nothing was found of it."""
+    """Where facts of a hub id come from. ``commit`` is None where nothing was found of it.
+
+    ``headers_only``: they were fetched, and in place of weights the files have holes.
+    """
 
     id: HubId
     commit: str | None = None
+    headers_only: bool = False
 
 
 @record

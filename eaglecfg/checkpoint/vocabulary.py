@@ -1,4 +1,4 @@
-"""Values of ``d2t`` and ``t2d``, read by byte range: the only tensors whose values are ever looked at."""
+"""Values of ``d2t`` and ``t2d``, read by byte range: the only values that every check looks at."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 @traceback_option
 def command(select: tuple[str, ...], form: str, folder: Path | None, color: str) -> int:
     """List the rules: id, severity, what the engine does about the fault today, and what is checked."""
-    rules = chosen(select, live=True)
+    rules = chosen(select, live=True, weights=True)
     if folder is not None:
         from eaglecfg.report.catalogue import pages
 

@@ -13,8 +13,9 @@ from eaglecfg.cli.output import hub_settings, read_files, split_names, traceback
 from eaglecfg.cli.report_output import COMPARED, Outputs, report_options
 from eaglecfg.errors import UsageError
 from eaglecfg.rules.context import Checkpoints
-from eaglecfg.rules.registry import chosen
-from eaglecfg.rules.runner import Ask, Options, validate
+from eaglecfg.rules.model import Need
+from eaglecfg.rules.registry import chosen, matching
+from eaglecfg.rules.runner import Ask, Options, Weigh, validate
 from eaglecfg.source.document import Document
 
 
@@ -26,6 +27,11 @@ from eaglecfg.source.document import Document
 @click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if one of these could not be checked.")
 @click.option("--strict", is_flag=True, help="Exit 3 if any rule could not be checked.")
 @click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
+@click.option(
+    "--weights",
+    is_flag=True,
+    help="Read the values of the draft's weights: NaN, zeros, holes; never the target's.",
+)
 @click.option(
     "--online", is_flag=True, help="Fetch config files and tensor headers of hub ids; never weights."
 )
@@ -57,6 +63,7 @@ def command(
     require: tuple[str, ...],
     strict: bool,
     deep: bool,
+    weights: bool,
     online: bool,
     engine_version: str | None,
     with_engine: bool,
@@ -66,13 +73,15 @@ def command(
 ) -> int:
     """Check config and study files against the checkpoints and the engine they name.
 
-    Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU, loads no weights. Hub ids are
-    looked for in the local hub cache; nothing is asked of the network without --online or --live.
+    Reads FILE, or the eaglecfg.yaml of this folder. Needs no GPU, and no weights without --weights. Hub
+    ids are looked for in the local hub cache; nothing goes to the network without --online or --live.
     """
     wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")
     required = split_names(require, "--require")
+    _refuse_unread([] if weights else [*wanted, *required])
+    rules = chosen(wanted, unwanted, live=live is not None, weights=weights)
     if strict:
-        required = [rule.id for rule in chosen(wanted, unwanted, live=live is not None)]
+        required = [rule.id for rule in rules]
     documents = read_files(files)
     inputs = _inputs(documents) if outputs.targets or write_baseline is not None else []
     outputs.keep_off(inputs)
@@ -85,7 +94,7 @@ def command(
         "hub": hub_settings(online=online),
     }
     if engine_version is not None:
-        _refuse_versions(with_engine, baseline or write_baseline, live)
+        _refuse_versions(with_engine, baseline or write_baseline, live, weights=weights)
         outputs.only(COMPARED, "--engine-version puts several versions side by side")
         from eaglecfg.cli.versions import compare
 
@@ -93,20 +102,22 @@ def command(
     checkpoints = Checkpoints(deep, options["hub"])
     asked = _asker(with_engine, engine_python)
     look = looker(live, documents, deployment) if live is not None else None
-    report = validate(documents, ask=asked, look=look, checkpoints=checkpoints, **options)
+    weigh = _weigher(quiet=outputs.shown.quiet) if weights else None
+    report = validate(documents, ask=asked, look=look, weigh=weigh, checkpoints=checkpoints, **options)
     folders = [Path(each.folder) for each in checkpoints.read]
     outputs.keep_off(folders)
     if baseline is not None or write_baseline is not None:
         from eaglecfg.cli.baselines import with_baselines
 
         inputs += folders
-        rules = chosen(wanted, unwanted, live=live is not None)
         report = with_baselines(report, baseline, write_baseline, rules, inputs, outputs)
     outputs.write(report)
     return report.exit_code(outputs.shown.fail_on)
 
 
-def _refuse_versions(with_engine: bool, baseline: str | None, live: dict[str, Any] | None) -> None:
+def _refuse_versions(
+    with_engine: bool, baseline: str | None, live: dict[str, Any] | None, *, weights: bool
+) -> None:
     """Raise UsageError for options that several engine versions side by side leave no sense to."""
     if with_engine:
         raise UsageError("--with-engine asks the installed version alone; leave --engine-version out")
@@ -114,6 +125,8 @@ def _refuse_versions(with_engine: bool, baseline: str | None, live: dict[str, An
         raise UsageError("a baseline is of one engine version; leave --engine-version out")
     if live is not None:
         raise UsageError("--live compares one server with the version named; leave --engine-version out")
+    if weights:
+        raise UsageError("--weights reads the same values for every version; leave --engine-version out")
 
 
 def _asker(with_engine: bool, python: str | None) -> Ask | None:
@@ -124,6 +137,21 @@ def _asker(with_engine: bool, python: str | None) -> Ask | None:
     from eaglecfg.cli.with_engine import asker
 
     return asker(python)
+
+
+def _refuse_unread(names: Sequence[str]) -> None:
+    """Raise UsageError for a name that stands for rules about values alone: they would look at nothing."""
+    for name in names:
+        rules = matching(name)
+        if all(Need.WEIGHTS in rule.needs for rule in rules):
+            raise UsageError(f"{name} looks at the values of the draft's weights; give --weights too")
+
+
+def _weigher(*, quiet: bool) -> Weigh:
+    from eaglecfg.cli.weights_progress import progress
+    from eaglecfg.rules.weights.reading import weigher
+
+    return weigher(None if quiet else progress)
 
 
 def _inputs(documents: Sequence[Document]) -> list[Path]:

@@ -27,6 +27,7 @@ from eaglecfg.source.span import KeyPath
 
 if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
+    from eaglecfg.checkpoint.values import DraftValues
     from eaglecfg.engines.ask import EngineSays
     from eaglecfg.rules.live.running import Running
     from eaglecfg.rules.suppression import Unused
@@ -39,7 +40,8 @@ class Context:
     For rules of scope ``file`` only ``config`` is set; for a study file it holds that file's own text and
     problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
     server arguments that the deployment gives, under the engine's names; ``engine_says`` is what the
-    installed engine makes of them, and ``running`` what a running server says, where somebody asked it to.
+    installed engine makes of them, ``running`` what a running server says, and ``values`` what the values of
+    the draft's weights are like, where somebody asked for it.
     ``deployment`` is as the file has it, ``whole`` the same with every flag in its own block: ``model``,
     ``where`` and ``refused`` go by that one, so that no rule misses a flag that stands under ``server``.
     """
@@ -60,6 +62,7 @@ class Context:
     engine_says: EngineSays | None = None
     unused: tuple[Unused, ...] = ()
     running: Running | None = None
+    values: DraftValues | None = None
 
     @property
     def model(self) -> Deployment:

@@ -12,6 +12,7 @@ from eaglecfg.rules.examples import answer_of, materialize, server_of
 from eaglecfg.rules.model import Evidence, Finding, Rule
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.runner import validate
+from eaglecfg.rules.weights.reading import weigher
 from eaglecfg.source.read import read_document
 
 PLACE = "/srv/example"
@@ -25,9 +26,10 @@ def run_example(rule: Rule, example: Mapping[str, Any]) -> Report:
         files = [path for path in (config, config.with_name("study.yaml")) if path.exists()]
         documents = [read_document(path, shown=path.name) for path in files]
         says, server = answer_of(example), server_of(example)
+        weigh = weigher() if "weights" in example else None
         # What looks at the others' results finds nothing where they did not run.
         select = [rule.id] if rule.scope != "report" else []
-        report = validate(documents, select=select, ask=lambda _: says, look=lambda _: server)
+        report = validate(documents, select=select, ask=lambda _: says, look=lambda _: server, weigh=weigh)
         names = {str(Path(folder).resolve()), folder}
     own = [each for each in report.findings if each.rule == rule]
     findings = tuple(replace(each, finding=_moved(each.finding, names)) for each in own)

@@ -17,6 +17,9 @@ optional but ``title``:
 - ``engine_says``: the answer of an installed engine, as fields of EngineSays.
 - ``server_says``: the answer of a running server, as fields of Running; ``info`` patches what a server of the
   small pair reports, ``generations`` 16 good requests.
+- ``weights``: the values of the draft's weights are read. They are noise of a fixed seed, save those that it
+  names: tensor to ``{fill: number}``, with ``rows``, ``columns`` or ``values: [first, last]`` only there, or
+  ``{same_as: tensor}``; ``{}`` names none.
 - ``expect``: text, or list of texts, that the rule's findings must contain.
 
 In a patch null removes the key and ``<null>`` stands for null. YAML reads a bare ``off`` as false: quote it.
@@ -268,6 +271,10 @@ def materialize(example: Mapping[str, Any], folder: Path) -> Path:
     counted = target.get("config", {}).get("num_hidden_layers")
     _write_model(folder / "target", BASE_TARGET, _target_tensors(counted), {}, target)
     _write_model(folder / "draft", BASE_DRAFT, _draft_tensors(), DRAFT_VALUES, draft)
+    if "weights" in example:
+        from eaglecfg.rules.example_weights import fill_weights
+
+        fill_weights(folder / "draft", example["weights"])
     if "training" in draft:
         record = json.dumps(draft["training"], indent=2) + "\n"
         (folder / "draft" / "eaglecfg-training.json").write_text(record, encoding="utf-8")

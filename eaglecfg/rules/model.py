@@ -51,6 +51,7 @@ class Need(StrEnum):
     TRAINED = "the trained boundaries (capture.trained_boundaries or eaglecfg-training.json)"
     HARDWARE = "the hardware block"
     RUNNING = "an answer of the running server"
+    WEIGHTS = "the values of the draft's weights (--weights)"
 
 
 @record

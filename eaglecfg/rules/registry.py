@@ -1,14 +1,14 @@
 """Every rule there is, by family. Explicit: a test compares this list with the files on disk.
 
-``ALL_RULES`` are all of them. Those about a running server load when they are asked for: most checks look at
-files alone, and a pre-deploy check counts its milliseconds.
+``ALL_RULES`` are all of them. Those about a running server and about the values of weights load when they are
+asked for: most checks look at config files and headers alone, and a pre-deploy check counts its milliseconds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.errors import UsageError
 from eaglecfg.rules import (
@@ -52,7 +52,7 @@ FILE_RULES: tuple[Rule, ...] = tuple(
     )
 )
 
-"""The rules that look at files alone."""
+"""The rules that every check runs: they look at config files and headers alone."""
 
 
 def __getattr__(name: str) -> Any:
@@ -63,10 +63,17 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def every_rule() -> tuple[Rule, ...]:
-    """The rules about files and those about a running server, by id."""
-    from eaglecfg.rules import live
+    """The rules of every check, and those that are asked for, by id."""
+    from eaglecfg.rules import live, weights
 
-    return tuple(sorted((*FILE_RULES, *live.RULES), key=lambda rule: rule.id))
+    return tuple(sorted((*FILE_RULES, *live.RULES, *weights.RULES), key=lambda rule: rule.id))
+
+
+def asked_for(family: Literal["live", "weights"]) -> tuple[Rule, ...]:
+    """The rules of a family that loads when it is asked for."""
+    from eaglecfg.rules import live, weights
+
+    return live.RULES if family == "live" else weights.RULES
 
 
 RETIRED: Mapping[str, str] = {}
@@ -93,13 +100,21 @@ def matching(name: str) -> tuple[Rule, ...]:
 
 
 def chosen(
-    select: Collection[str] = (), ignore: Collection[str] = (), *, live: bool = False
+    select: Collection[str] = (),
+    ignore: Collection[str] = (),
+    *,
+    live: bool = False,
+    weights: bool = False,
 ) -> tuple[Rule, ...]:
     """The rules left by ``select`` (all when empty) and ``ignore``. Raises UsageError for unknown names.
 
-    Rules about a running server are among them where one is asked (``live``), or where they are named.
+    Rules about a running server are among them where one is asked (``live``), those about values where they
+    are read (``weights``), and both where they are named.
     """
     kept = {rule.id for name in select for rule in matching(name)}
     kept_not = {rule.id for name in ignore for rule in matching(name)}
-    rules = every_rule() if live or select else FILE_RULES
+    rules = every_rule() if select else FILE_RULES
+    if not select and (live or weights):
+        left_out = {*(() if live else asked_for("live")), *(() if weights else asked_for("weights"))}
+        rules = tuple(rule for rule in every_rule() if rule not in left_out)
     return tuple(rule for rule in rules if (rule.id in kept or not select) and rule.id not in kept_not)

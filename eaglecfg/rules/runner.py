@@ -29,6 +29,7 @@ from eaglecfg.source.secrets import redact_text
 
 if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
+    from eaglecfg.checkpoint.values import DraftValues
     from eaglecfg.engines.ask import EngineSays
     from eaglecfg.rules.live.running import Running
 
@@ -44,6 +45,9 @@ Ask = Callable[[Context], "EngineSays | None"]
 
 Look = Callable[[Context], "Running | None"]
 """What the running server of the deployment of a context says."""
+
+Weigh = Callable[[Context], "DraftValues | None"]
+"""What the values of the draft of a context are like."""
 
 
 @dataclass(slots=True)
@@ -86,6 +90,7 @@ def validate(
     checkpoints: Checkpoints | None = None,
     ask: Ask | None = None,
     look: Look | None = None,
+    weigh: Weigh | None = None,
 ) -> Report:
     """Check config and study files.
 
@@ -93,10 +98,11 @@ def validate(
     of these names; ``deep`` opens every shard of every checkpoint; ``hub`` says where hub ids are read from,
     without it they are not. ``engine_version`` takes the place of that which the files name; ``checkpoints``
     are those that an earlier run has read; ``ask`` asks the installed engine about each deployment, ``look``
-    its running server. Raises UsageError for names that do not exist.
+    its running server, ``weigh`` reads the values of its draft. Raises UsageError for names that do not
+    exist.
     """
     started = time.perf_counter()
-    rules = chosen(select, ignore, live=look is not None)
+    rules = chosen(select, ignore, live=look is not None, weights=weigh is not None)
     required = frozenset(rule.id for name in require for rule in matching(name))
     tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep, hub)
     engines: list[str] = []
@@ -117,7 +123,7 @@ def validate(
                 names.append(each.name)
                 context = _context(config, each, checkpoints, tally)
                 if context is not None:
-                    context = _with_answers(context, ask, look)
+                    context = _with_answers(context, ask, look, weigh)
                     _run(rules, ("deployment",), context, tally)
     for name in deployments:
         if name not in names:
@@ -127,10 +133,13 @@ def validate(
     return _report(tally, documents, engines, names, required, len(rules), files, started)
 
 
-def _with_answers(context: Context, ask: Ask | None, look: Look | None) -> Context:
-    """``context`` with what the installed engine and the running server say, where they are to be asked."""
+def _with_answers(context: Context, ask: Ask | None, look: Look | None, weigh: Weigh | None) -> Context:
+    """``context`` with what the installed engine, the draft's weights and the running server say, where they
+    are to be asked."""
     if ask is not None:
         context = replace(context, engine_says=ask(context))
+    if weigh is not None:
+        context = replace(context, values=weigh(context))
     return context if look is None else replace(context, running=look(context))
 
 
@@ -361,6 +370,8 @@ def _missing(rule: Rule, context: Context) -> NotChecked | NotApplicable | None:
         return NotApplicable()
     if context.running is None and Need.RUNNING in rule.needs:
         return NotApplicable()  # nobody asked a server
+    if context.values is None and Need.WEIGHTS in rule.needs:
+        return NotApplicable()  # nobody wants them read, or no draft is loaded
     have = dict(_facts(context))
     lacking = [need for need in rule.needs if not have[need]]
     return NotChecked(f"needs {' and '.join(lacking)}") if lacking else None
@@ -377,4 +388,5 @@ def _facts(context: Context) -> Iterator[tuple[Need, bool]]:
     yield Need.CAPTURE, context.boundaries is not None
     yield Need.TRAINED, context.trained is not None
     yield Need.HARDWARE, context.model.hardware is not None
+    yield Need.WEIGHTS, context.values is not None
     yield Need.RUNNING, context.running is not None and not context.running.problem

@@ -40,8 +40,11 @@ Of pydantic only ``pydantic_core`` is needed, which holds the validators.
 
 OTHER_COMMANDS = (
     "eaglecfg.api",
+    "eaglecfg.checkpoint.floats",
+    "eaglecfg.checkpoint.values",
     "eaglecfg.cli.rules",
     "eaglecfg.cli.tune",
+    "eaglecfg.cli.weights_progress",
     "eaglecfg.live",
     "eaglecfg.machine",
     "eaglecfg.reference",
@@ -58,6 +61,7 @@ OTHER_COMMANDS = (
     "eaglecfg.rules.fixes",
     "eaglecfg.rules.suppression",
     "eaglecfg.rules.live",
+    "eaglecfg.rules.weights",
     "eaglecfg.schema.export",
     "eaglecfg.schema.study",
     "eaglecfg.source.edit",

@@ -13,6 +13,7 @@ from eaglecfg.rules.model import Rule, Severity
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import ALL_RULES
 from eaglecfg.rules.runner import validate
+from eaglecfg.rules.weights.reading import weigher
 from eaglecfg.source.read import read_document
 
 Example = Mapping[str, Any]
@@ -32,7 +33,9 @@ def report_of(example: Example, folder: Path) -> Report:
     if (folder / "study.yaml").exists():
         paths.append(folder / "study.yaml")
     says, server = answer_of(example), server_of(example)
-    return validate([read_document(path) for path in paths], ask=lambda _: says, look=lambda _: server)
+    weigh = weigher() if "weights" in example else None
+    documents = [read_document(path) for path in paths]
+    return validate(documents, ask=lambda _: says, look=lambda _: server, weigh=weigh)
 
 
 def loud(report: Report) -> dict[str, str]:

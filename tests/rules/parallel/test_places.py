@@ -19,6 +19,7 @@ from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.examples import materialize, read_docs
 from eaglecfg.rules.registry import ALL_RULES
 from eaglecfg.rules.runner import validate
+from eaglecfg.rules.weights.reading import weigher
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config
 from eaglecfg.source.read import read_document
@@ -277,7 +278,7 @@ def test_rules_have_the_deployment_in_blocks_alone(tmp_path: Path) -> None:
     context = _context(tmp_path, {})
     assert context.whole is not None
     hidden = replace(context.whole, model=None)  # type: ignore[arg-type]
-    blind = replace(context, deployment=hidden)
+    blind = replace(context, deployment=hidden, values=weigher()(context))
     for rule in ALL_RULES:
         if rule.scope == "deployment" and rule.id != "EC104" and "live" not in rule.check.__module__:
             list(rule.check(blind))

@@ -1,0 +1,159 @@
+"""Which of the draft's tensors run, and their values: read once for all deployments that share a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
+from eaglecfg.checkpoint.values import DraftValues, read_values
+from eaglecfg.checkpoint.vocabulary import is_map
+from eaglecfg.engines.wiring import ExpectedTensor, Wiring
+from eaglecfg.rules.evidence import listed
+from eaglecfg.rules.files.problems import weighted
+from eaglecfg.rules.model import NotChecked
+from eaglecfg.rules.shapes.expected import wiring
+from eaglecfg.rules.shapes.tensors import plain
+
+if TYPE_CHECKING:
+    from eaglecfg.checkpoint.values import Told
+    from eaglecfg.rules.context import Context
+
+FC = "fc.weight"
+TWINS = (
+    ("mlp.gate_proj.weight", "mlp.up_proj.weight"),
+    ("self_attn.q_proj.weight", "self_attn.k_proj.weight"),
+    ("self_attn.q_proj.weight", "self_attn.v_proj.weight"),
+)
+"""Tensors of one layer that training never makes alike. Not k and v, which some models share."""
+
+
+def weigher(told: Callable[[str], Told] | None = None) -> Callable[[Context], DraftValues | None]:
+    """What reads the values of a deployment's draft; None where it loads none.
+
+    ``told`` gives, for a draft as it is shown, a function that is told how far the reading has come.
+    """
+    known: dict[object, DraftValues] = {}
+
+    def weigh(context: Context) -> DraftValues | None:
+        draft = dict(weighted(context)).get("draft")
+        if draft is None:
+            return None
+        unread = _out_of_reach(draft)
+        if unread is not None:
+            return unread
+        wanted, blocks, twins = frozenset(parts(context)), _blocks(context), _twins(draft.tensors)
+        key = (draft.folder, draft.shown, wanted, *blocks.items())
+        if key not in known:
+            tell = told(draft.shown) if told is not None else None
+            known[key] = read_values(draft, wanted, blocks=blocks, twins=twins, told=tell)
+        return known[key]
+
+    return weigh
+
+
+def _out_of_reach(draft: CheckpointFacts) -> DraftValues | None:
+    """Why the values of ``draft`` are not read at all, None where they can be."""
+    if draft.hub is not None and draft.hub.headers_only:
+        return DraftValues(
+            reason=f"the weights of {draft.shown} are not on this machine, only their headers were fetched",
+            help=f"run `hf download {draft.hub.id.repo}`, then check without --online",
+        )
+    if draft.weights == "bin":
+        return DraftValues(
+            reason=f"{draft.shown} holds .bin files; values are read from safetensors files only",
+            help="save the draft as safetensors",
+        )
+    return None
+
+
+def parts(context: Context) -> dict[str, str]:
+    """The tensors of the draft that run, each with its part: those of ExpectedTensor, or ``other``.
+
+    Where this engine version builds no such draft, all but embedding and vocabulary maps are taken to run.
+    """
+    assert context.draft is not None
+    built = wiring(context)
+    named = context.draft.tensors
+    if built is None:
+        return {name: _guessed(name) for name in named if not is_map(name) and "embed_tokens" not in name}
+    runs = [each for each in built.tensors if _runs(each, built)]
+    out = {name: each.part for each in runs for name in (*each.names, *each.instead) if name in named}
+    stems = {name.rpartition(".")[0] for name in out}
+    # Biases and the scales of quantised weights; of the rest the engine loads nothing.
+    beside = (name for name in named if name.rpartition(".")[0] in stems and built.expected(name) is None)
+    return {**out, **dict.fromkeys(beside, "other")}
+
+
+def _runs(expected: ExpectedTensor, built: Wiring) -> bool:
+    if expected.part == "map" or expected.strictness == "ignored":
+        return False
+    if expected.part == "embedding":
+        return built.embedding == "own"
+    return expected.required
+
+
+def _guessed(name: str) -> str:
+    if plain(name) == FC:
+        return "fc"
+    if "norm" in name:
+        return "other"  # of a class that is not known a norm may be an offset from 1
+    return "head" if name.endswith("lm_head.weight") else "attention" if "attn" in name else "mlp"
+
+
+def part_of(context: Context, tensor: TensorFact) -> str:
+    """The part of a tensor whose values do nothing when they are all alike; empty where they may be alike."""
+    part = parts(context)[tensor.name]
+    if not tensor.name.endswith(".weight") or part == "other":
+        return ""
+    assert context.draft is not None
+    kind = context.draft.config.value("model_type") if context.draft.config is not None else None
+    if part == "norm":
+        # The norms of Gemma add 1 to what is stored. No EAGLE-3 class does, but a draft may be converted.
+        return "" if str(kind).startswith("gemma") else part
+    return part if len(tensor.shape) > 1 else ""
+
+
+def fused(context: Context) -> tuple[TensorFact, int] | None:
+    """fc and the width of one state, where the draft's file has fc in the shape that the engine builds."""
+    built = wiring(context)
+    if built is None or context.draft is None or not built.state_width:
+        return None
+    found = (
+        context.draft.tensors.get(name) for each in built.tensors if each.part == "fc" for name in each.names
+    )
+    fc = next((each for each in found if each is not None and each.name.endswith(FC)), None)
+    return None if fc is None or fc.shape != built.fc_shape else (fc, built.state_width)
+
+
+def _blocks(context: Context) -> Mapping[str, int]:
+    found = fused(context)
+    return {} if found is None else {found[0].name: found[1]}
+
+
+def _twins(names: Mapping[str, TensorFact]) -> Sequence[tuple[str, str]]:
+    """Pairs of tensors of one layer that must differ."""
+    pairs = [
+        (name, f"{name.removesuffix(first)}{second}")
+        for name in names
+        for first, second in TWINS
+        if name.endswith(first)
+    ]
+    return [pair for pair in pairs if pair[1] in names]
+
+
+def undecided(values: DraftValues, *only: str) -> Iterator[NotChecked]:
+    """Why some values, or those of the tensors ``only``, were not judged."""
+    if values.reason:
+        yield NotChecked(values.reason, help=values.help)
+    for reason in values.unread:
+        yield NotChecked(reason, incomplete=True)
+    other = [tensor for tensor in values.not_judged if not only or tensor.name in only]
+    if other:
+        dtypes = " or ".join(sorted({tensor.dtype for tensor in other}))
+        names = listed([tensor.name for tensor in other])
+        verb = "is" if len(other) == 1 else "are"
+        yield NotChecked(f"{names} {verb} {dtypes}; values of whole-number and packed formats are not judged")
+    cut = [name for name in values.cut if not only or name in only]
+    if cut:
+        yield NotChecked(f"the draft's file ends before the values of {listed(cut)} do")
