@@ -101,12 +101,16 @@ def _draft(ctx: Context, one: Used, row: Row) -> Finding:
         else f"a draft {'without ' + DRAFT_FLAG + ' ' if has_flag else ''}runs on the target's backend; "
     )
     own = _own_backend(ctx)
+    # Drafts of these targets are published to be run as they are; only the builder itself was called.
+    unseen = row["kind"] == "dsa" and not one.flag
+    seen = "; read in the engine's code, not seen in a launch" if unseen else ""
     return Finding(
         f"{one.word}{picked_words(ctx, one)} takes {TAKES[row['kind']]} only, and the draft's "
         f"{draft.architecture} is none",
         path=picked_path(ctx, one),
+        severity=Severity.INFO if unseen else None,
         why=f"{inherits}sglang {ctx.engine.version} stops with {_an(row['raises'])} when it builds the "
-        "draft's backend, after it has loaded both models",
+        f"draft's backend, after it has loaded both models{seen}",
         help=_draft_help(ctx, one, own),
         evidence=_evidence(ctx, one, row),
         related=((ctx.where("draft", "checkpoint"), f"a {draft.architecture}"),),

@@ -65,7 +65,9 @@ def _flags(ctx: Context) -> Iterator[_Given]:
                 from eaglecfg.source.references import variable_of
 
                 own = f"${{{variable_of(name, item)}}}"
-                yield _Given(show_path(given.path), text, given.path, own, False)
+                # As every finding about a flag names it, whether or not the file abbreviates it.
+                label = show_path((*given.path[:1], name, *given.path[2:]))
+                yield _Given(label, text, given.path, own, False)
 
 
 def _texts(value: Any, item: int | None = None) -> Iterator[tuple[str, int | None]]:
