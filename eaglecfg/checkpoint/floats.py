@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
 FEW = 256
@@ -151,6 +152,12 @@ class Judge:
         if self.form is FORMS["BF16"]:
             return f"{struct.unpack('<f', bytes(2) + value)[0]:g}"
         return "0" if self.all_zero(value) else f"0x{value[::-1].hex()}"
+
+
+@cache
+def judge_of(dtype: str) -> Judge:
+    """The judge of a dtype of FORMS."""
+    return Judge(FORMS[dtype])
 
 
 def _table(mask: int, bits: int, mark: int) -> bytes:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
 from eaglecfg.checkpoint.fault import FileFault, legible
-from eaglecfg.checkpoint.floats import FORMS, Judge
+from eaglecfg.checkpoint.floats import FORMS, Judge, judge_of
 from eaglecfg.checkpoint.header import finish_header, peek_header
 from eaglecfg.checkpoint.regular import opened, read_range
 from eaglecfg.checkpoint.safetensors import Header, parse_header
@@ -145,12 +145,15 @@ def _places(facts: CheckpointFacts) -> tuple[dict[str, Place], dict[str, str]]:
     """Where the tensors of ``facts`` lie, and why not, by file. Headers are read again: few need offsets."""
     places: dict[str, Place] = {}
     unread: dict[str, str] = {}
+    held: dict[str, list[str]] = {}
+    for name, tensor in facts.tensors.items():
+        held.setdefault(tensor.file, []).append(name)
     for file in facts.files:
         if not file.endswith(".safetensors"):
             continue
         path, shown = f"{facts.folder}/{file}", f"{facts.shown}/{legible(file)}"
-        mine = {name for name, tensor in facts.tensors.items() if tensor.file == shown}
-        if not mine:
+        mine = held.get(shown)
+        if mine is None:
             continue
         try:
             header = parse_header(finish_header(path, shown, peek_header(path, shown)), shown)
@@ -175,7 +178,7 @@ def _values(
     tensor: TensorFact, place: Place, block: int | None, read: Callable[[int], None]
 ) -> TensorValues | None:
     """What the values of ``tensor`` are like, None where its file ends first. Raises FileFault."""
-    judge = Judge(FORMS[tensor.dtype])
+    judge = judge_of(tensor.dtype)
     nan = infinite = at = 0
     zero = constant = True
     first, filled = b"", b""  # the first value, and a piece of nothing else

@@ -105,6 +105,8 @@ def validate(
     rules = chosen(select, ignore, live=look is not None, weights=weigh is not None)
     required = frozenset(rule.id for name in require for rule in matching(name))
     tally, checkpoints = _Tally(), checkpoints or Checkpoints(deep, hub)
+    if not any(Need.WEIGHTS in rule.needs for rule in rules):
+        weigh = None
     engines: list[str] = []
     names: list[str] = []
     wholes: list[Context] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import struct
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eaglecfg.checkpoint.sketch import write_safetensors
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.outcome import Report
 from eaglecfg.rules.registry import chosen
@@ -348,3 +350,25 @@ def test_the_trained_draft_passes_and_its_mutants_do_not(tmp_path: Path) -> None
             (tmp_path / FILE).write_bytes(data)
             judged = entry["dtype"] == "BF16"
             assert (said(weighed(path)) == ["EC818"]) == judged, name
+
+
+def test_nothing_is_read_where_no_rule_would_look_at_it(tmp_path: Path) -> None:
+    path = materialize({"weights": {"fc.weight": {"fill": "nan"}}}, tmp_path)
+
+    def refuse(_: object) -> None:
+        raise AssertionError("read")
+
+    document = read_document(path, shown=path.name)
+    assert said(validate([document], select=["EC2"], weigh=refuse)) == []
+    assert said(validate([document], ignore=IDS, weigh=refuse)) == []
+
+
+def test_a_draft_of_very_many_tensors_takes_seconds(tmp_path: Path) -> None:
+    path = materialize({"draft": {"config": {"architectures": ["Qwen9ForCausalLMEagle3"]}}}, tmp_path)
+    tensors = {f"layers.{at}.mlp.gate_proj.weight": ("BF16", [4, 4]) for at in range(20_000)}
+    write_safetensors(tmp_path / FILE, tensors)
+    started = time.process_time()
+    report = weighed(path)
+    assert said(report) == ["EC818"]
+    assert message(report).startswith("20,000 tensors of the draft are zero throughout")
+    assert time.process_time() - started < 10

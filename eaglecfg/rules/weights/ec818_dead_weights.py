@@ -8,7 +8,7 @@ from eaglecfg.checkpoint.values import TensorValues
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
-from eaglecfg.rules.weights.reading import part_of, undecided
+from eaglecfg.rules.weights.reading import must_differ, undecided
 
 SHOWN = 6
 """Tensors that one finding shows; the others are counted."""
@@ -33,15 +33,16 @@ def check(ctx: Context) -> Iterator[Item]:
     odd = [each for each in every if each.nan or each.infinite]
     if odd:
         yield _not_finite(ctx, odd)
-    alike = [
-        (part, each)
+    role = must_differ(ctx)
+    dead = [
+        (role[each.tensor.name], each)
         for each in every
         if each.constant is not None
         and each.count > 1
-        and each not in odd
-        and (part := part_of(ctx, each.tensor))
+        and not (each.nan or each.infinite)
+        and each.tensor.name in role
+        and (each.zero or role[each.tensor.name] != "norm")
     ]
-    dead = [(part, each) for part, each in alike if part != "norm" or each.zero]
     if dead:
         yield _dead(ctx, dead)
 

@@ -101,17 +101,19 @@ def _guessed(name: str) -> str:
     return "head" if name.endswith("lm_head.weight") else "attention" if "attn" in name else "mlp"
 
 
-def part_of(context: Context, tensor: TensorFact) -> str:
-    """The part of a tensor whose values do nothing when they are all alike; empty where they may be alike."""
-    part = parts(context)[tensor.name]
-    if not tensor.name.endswith(".weight") or part == "other":
-        return ""
+def must_differ(context: Context) -> dict[str, str]:
+    """The tensors, each with its part, that do nothing when their values are all alike."""
     assert context.draft is not None
     kind = context.draft.config.value("model_type") if context.draft.config is not None else None
-    if part == "norm":
-        # The norms of Gemma add 1 to what is stored. No EAGLE-3 class does, but a draft may be converted.
-        return "" if str(kind).startswith("gemma") else part
-    return part if len(tensor.shape) > 1 else ""
+    # The norms of Gemma add 1 to what is stored. No EAGLE-3 class does, but a draft may be converted.
+    free = {"other", "norm"} if str(kind).startswith("gemma") else {"other"}
+    return {
+        name: part
+        for name, part in parts(context).items()
+        if part not in free
+        and name.endswith(".weight")
+        and (part == "norm" or len(context.draft.tensors[name].shape) > 1)
+    }
 
 
 def fused(context: Context) -> tuple[TensorFact, int] | None:
