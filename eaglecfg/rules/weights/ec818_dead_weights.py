@@ -99,7 +99,7 @@ def _dead(ctx: Context, dead: Sequence[tuple[str, TensorValues]]) -> Finding:
     return Finding(
         message,
         ctx.where("draft", "checkpoint"),
-        why=f"{DOES[part]}; {UNSEEN}, and the accept length falls towards 1",
+        why=f"{DOES[part]}; {UNSEEN}, and the accept length falls{'' if part == 'mlp' else ' towards 1'}",
         help="no training leaves a weight so: it was never written (an export of uninitialised or meta "
         "tensors, a copy that was interrupted), so export or download the draft again",
         evidence=tuple(
