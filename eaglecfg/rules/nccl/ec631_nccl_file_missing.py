@@ -120,6 +120,10 @@ def _plugin(view: Settings, name: str) -> Iterator[Item]:
             )
 
 
+STREAMS = ("stdout", "stderr", "/dev/", "/proc/")
+"""What takes the lines of every rank as they come."""
+
+
 def _written(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
     text = view.text(name)
     if "~" in text:
@@ -129,9 +133,7 @@ def _written(view: Settings, name: str, fact: VariableFact) -> Iterator[Item]:
             why="the shell turns ~ into a folder, and no shell reads this value",
             help="write the whole path",
         )
-    elif (
-        fact.get("per_process") and "%p" not in text and view.tensor > 1 and text not in ("stdout", "stderr")
-    ):
+    elif fact.get("per_process") and "%p" not in text and view.tensor > 1 and not text.startswith(STREAMS):
         path: KeyPath = view.path(name)
         root, dot, ending = text.rpartition(".") if "." in text.rpartition("/")[2] else (text, "", "")
         fixed = f"{root}.%h.%p{dot}{ending}"

@@ -20,13 +20,15 @@ _MEANT = "where these letters are meant, accept the finding (# eaglecfg: ignore[
 @record
 class _Given:
     """A text of the deployment. ``own`` is the one reference that is handed on in its place. ``variable``:
-    it is that of an environment variable."""
+    it is that of an environment variable. ``nested``: it stands in a mapping, where ``<tool call>`` is a
+    token of the model."""
 
     label: str
     text: str
     path: KeyPath
     own: str
     variable: bool
+    nested: bool = False
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -42,6 +44,8 @@ def check(ctx: Context) -> Iterator[Item]:
         found = reference_in(one.text) if one.text != one.own else None
         if found is None or (one.variable and found.kind == "home"):
             continue  # some programs expand it
+        if found.kind == "placeholder" and one.nested:
+            continue
         if found.whole or not is_secret_name(str(one.path[-1])):  # a password may hold any sign
             yield _finding(ctx, one, found)
 
@@ -67,7 +71,7 @@ def _flags(ctx: Context) -> Iterator[_Given]:
                 own = f"${{{variable_of(name, item)}}}"
                 # As every finding about a flag names it, whether or not the file abbreviates it.
                 label = show_path((*given.path[:1], name, *given.path[2:]))
-                yield _Given(label, text, given.path, own, False)
+                yield _Given(label, text, given.path, own, False, isinstance(given.value, Mapping))
 
 
 def _texts(value: Any, item: int | None = None) -> Iterator[tuple[str, int | None]]:
@@ -79,7 +83,7 @@ def _texts(value: Any, item: int | None = None) -> Iterator[tuple[str, int | Non
             yield from _texts(each, number)
     elif isinstance(value, Mapping):
         for each in value.values():
-            yield from _texts(each, item)
+            yield from ((text, None) for text, _ in _texts(each))
 
 
 def _finding(ctx: Context, one: _Given, found: Reference) -> Finding:
