@@ -43,7 +43,7 @@ deployment: chat
 profile: demo
 launch: {{prefix: ['{{python}}', -m, eaglecfg.tune.standin], flags: [--virtual-clock]}}
 space: {{speculative: ['off', {{num_steps: [1, 2, 3, 4]}}]}}
-workload: {{prompts: prompts.jsonl, output_tokens: 16}}
+workload: {{prompts: prompts.jsonl, output_tokens: 64}}
 budget: {{launches: {launches}}}
 """
 

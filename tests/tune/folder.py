@@ -42,7 +42,7 @@ class Folder:
         flags: Sequence[str] = (),
         more: str = "",
         space: str = "",
-        tokens: int = 16,
+        tokens: int = 64,
         startup_s: float = 600,
         env: str = "{}",
     ) -> None:
