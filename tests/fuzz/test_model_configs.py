@@ -46,7 +46,7 @@ paths = st.sampled_from(
 )
 
 
-@several(110)
+@several(60)
 @given(at=paths, value=values | st.just(DELETED))
 def test_any_value_of_any_key(at: tuple[str, tuple[str, ...]], value: Any, pair: Path) -> None:
     role, path = at
@@ -74,7 +74,7 @@ def test_several_values_of_either_draft_class(architecture: str, changes: Any, p
         file.write_text(before)
 
 
-@several(40)
+@several(30)
 @given(
     role=st.sampled_from(["target", "draft"]),
     name=st.sampled_from(

@@ -83,7 +83,7 @@ def written(config: Any, folder: Path) -> None:
     (folder / "eaglecfg.yaml").write_text(text, encoding="utf-8")
 
 
-@several(90)
+@several(50)
 @given(path=st.sampled_from(KEYS), value=values | st.just(DELETED), below=st.booleans())
 def test_any_value_of_any_key(path: tuple[str, ...], value: Any, below: bool, pair: Path) -> None:
     if below and path[:2] == CHAT and len(path) > 2:
@@ -92,7 +92,7 @@ def test_any_value_of_any_key(path: tuple[str, ...], value: Any, below: bool, pa
     check(pair)
 
 
-@several(60)
+@several(40)
 @given(
     flags=st.dictionaries(
         st.sampled_from(FLAGS) | st.sampled_from(LOOKED_AT), values, min_size=1, max_size=3
