@@ -17,7 +17,7 @@ ALSO_LAYERS = ("nextn", "mtp")
 def check(context: Context) -> Iterator[Item]:
     """Layers 0 to num_hidden_layers - 1 must have tensors, and none beyond them."""
     facts = whole_target(context)
-    held = layers(facts.names or ()) if facts is not None else frozenset()
+    held = layers(facts.names or frozenset()) if facts is not None else frozenset()
     count = facts.config.integer("num_hidden_layers") if facts is not None and facts.config else None
     if not held or count is None:
         yield NotApplicable()

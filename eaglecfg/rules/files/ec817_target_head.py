@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
-from eaglecfg.rules.files.target_names import layers, whole_target
+from eaglecfg.rules.files.target_names import has_head, layers, whole_target
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, Severity, Today
-
-HEADS = ("lm_head", "output.", "embed_out")
-"""How the heads of text models are spelled."""
 
 _TIE = "tie_word_embeddings"
 UNTIED = frozenset({"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
@@ -22,11 +19,11 @@ configuration_llama.py and its neighbours)."""
 def check(context: Context) -> Iterator[Item]:
     """Without tied embeddings there must be a tensor for the head."""
     facts = whole_target(context)
-    names = facts.names or () if facts is not None else ()
+    names = (facts.names if facts is not None else None) or frozenset()
     if facts is None or facts.config is None or not layers(names) or not _untied(facts.config):
         yield NotApplicable()
         return
-    if any(head in name for name in names for head in HEADS):
+    if has_head(names):
         return
     config = facts.config
     said = config.find(_TIE)

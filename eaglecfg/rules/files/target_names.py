@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.rules.context import Context
@@ -13,6 +13,9 @@ ROOTS = (
 )  # fmt: skip
 """Where the text model's layers stand. Files of another naming say nothing here."""
 
+HEADS = ("lm_head", "output.", "embed_out")
+"""How the heads of text models are spelled."""
+
 
 def whole_target(context: Context) -> CheckpointFacts | None:
     """The target, where it is loaded from files whose tensor names are all known."""
@@ -22,13 +25,21 @@ def whole_target(context: Context) -> CheckpointFacts | None:
     return facts
 
 
-def layers(names: Iterable[str]) -> frozenset[int]:
-    """The indexes of the text model's layers that have tensors."""
-    held: dict[str, set[int]] = {}
+@lru_cache(maxsize=16)
+def layers(names: frozenset[str]) -> frozenset[int]:
+    """The indexes of the text model's layers that have tensors. Many deployments share a target, whose names
+    may be a hundred thousand."""
+    held: dict[str, set[str]] = {root: set() for root in ROOTS}
     for name in names:
-        root = next((root for root in ROOTS if name.startswith(root)), None)
-        if root is not None:
-            index = name[len(root) :].partition(".")[0]
-            if index.isdecimal():
-                held.setdefault(root, set()).add(int(index))
-    return frozenset(next((held[root] for root in ROOTS if root in held), ()))
+        before, mark, after = name.partition("layers.")
+        found = held.get(before + mark)
+        if found is not None:
+            found.add(after.partition(".")[0])
+    indexes = next((found for found in held.values() if found), set())
+    return frozenset(int(index) for index in indexes if index.isdecimal())
+
+
+@lru_cache(maxsize=16)
+def has_head(names: frozenset[str]) -> bool:
+    """Whether one of the tensors is the head of the text model."""
+    return any(head in name for name in names for head in HEADS)
