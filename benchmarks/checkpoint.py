@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.process import Run, eaglecfg, median, run, table
 from eaglecfg.checkpoint.sketch import size_of, write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft, map_shapes
 
 BAR_SECONDS, BAR_MIB = 1.0, 512
 SHARDS, LAYERS, EXPERTS = 256, 61, 416
@@ -221,22 +222,10 @@ def target_tensors() -> Tensors:
 
 def draft_tensors() -> Tensors:
     """A one-layer EAGLE-3 draft of the same width."""
-    wide, inner = HEADS * 128, 18432
-    return {
-        "fc.weight": ("BF16", [HIDDEN, 3 * HIDDEN]),
-        "midlayer.input_layernorm.weight": ("BF16", [HIDDEN]),
-        "midlayer.hidden_norm.weight": ("BF16", [HIDDEN]),
-        "midlayer.post_attention_layernorm.weight": ("BF16", [HIDDEN]),
-        **{f"midlayer.self_attn.{name}_proj.weight": ("BF16", [wide, 2 * HIDDEN]) for name in "qkv"},
-        "midlayer.self_attn.o_proj.weight": ("BF16", [HIDDEN, wide]),
-        "midlayer.mlp.gate_proj.weight": ("BF16", [inner, HIDDEN]),
-        "midlayer.mlp.up_proj.weight": ("BF16", [inner, HIDDEN]),
-        "midlayer.mlp.down_proj.weight": ("BF16", [HIDDEN, inner]),
-        "norm.weight": ("BF16", [HIDDEN]),
-        "lm_head.weight": ("BF16", [DRAFT_VOCABULARY, HIDDEN]),
-        "d2t": ("I64", [DRAFT_VOCABULARY]),
-        "t2d": ("BOOL", [VOCABULARY]),
-    }
+    wide = HEADS * 128
+    sizes = {"hidden": HIDDEN, "query": wide, "key_value": wide, "intermediate": 18432}
+    draft = eagle3_draft(states=3, **sizes, draft_vocabulary=DRAFT_VOCABULARY)
+    return bf16(draft) | map_shapes(VOCABULARY, DRAFT_VOCABULARY)
 
 
 if __name__ == "__main__":

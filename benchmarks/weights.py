@@ -19,6 +19,7 @@ from benchmarks.checkpoint import COMMON, DRAFT
 from benchmarks.process import Run, eaglecfg, median, run, table
 from eaglecfg.checkpoint.dtypes import BITS
 from eaglecfg.checkpoint.sketch import Tensors, write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft
 
 BAR_BYTES_PER_S, BAR_MIB = 1e9, 64.0
 LAYERS, VOCABULARY, MIB = 61, 16384, 1 << 20
@@ -125,25 +126,14 @@ def target_tensors(hidden: int) -> Tensors:
     whole = {"model.norm.weight": [hidden]}
     whole |= {f"{name}.weight": [VOCABULARY, hidden] for name in ("model.embed_tokens", "lm_head")}
     whole |= {f"model.layers.{layer}.input_layernorm.weight": [hidden] for layer in range(LAYERS)}
-    return {name: ("BF16", shape) for name, shape in whole.items()}
+    return bf16(whole)
 
 
 def draft_tensors(hidden: int, dtype: str) -> Tensors:
     """A one-layer EAGLE-3 draft, its matrices in ``dtype``."""
-    layer = "midlayer."
-    matrices = {
-        "fc.weight": [hidden, 3 * hidden],
-        **{f"{layer}self_attn.{name}_proj.weight": [hidden, 2 * hidden] for name in "qkv"},
-        f"{layer}self_attn.o_proj.weight": [hidden, hidden],
-        f"{layer}mlp.gate_proj.weight": [2 * hidden, hidden],
-        f"{layer}mlp.up_proj.weight": [2 * hidden, hidden],
-        f"{layer}mlp.down_proj.weight": [hidden, 2 * hidden],
-        "lm_head.weight": [VOCABULARY, hidden],
-    }
-    norms = ("norm", f"{layer}input_layernorm", f"{layer}hidden_norm", f"{layer}post_attention_layernorm")
-    return {
-        name: (dtype, shape) for name, shape in (matrices | {f"{n}.weight": [hidden] for n in norms}).items()
-    }
+    sizes = {"hidden": hidden, "query": hidden, "key_value": hidden, "intermediate": 2 * hidden}
+    draft = eagle3_draft(states=3, **sizes, draft_vocabulary=VOCABULARY)
+    return {name: (dtype, shape) for name, shape in draft.items()}
 
 
 def _data(label: str, name: str, dtype: str, shape: Sequence[int]) -> bytes:

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft, llama_layer, map_shapes
 from eaglecfg.rules.model import Rule
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ if TYPE_CHECKING:
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 12, 256, 1024, 256
 HEADS, KEY_VALUE_HEADS, HEAD_DIM, INTERMEDIATE = 4, 2, 64, 512
 EVERY = VOCABULARY // DRAFT_VOCABULARY
+SIZES = {
+    "hidden": HIDDEN,
+    "query": HEADS * HEAD_DIM,
+    "key_value": KEY_VALUE_HEADS * HEAD_DIM,
+    "intermediate": INTERMEDIATE,
+}
 
 BASE_CONFIG: Mapping[str, Any] = {
     "version": 1,
@@ -114,22 +121,6 @@ BASE_DRAFT: Mapping[str, Any] = {
 Table = dict[str, tuple[str, Sequence[int]]]
 
 
-def _layer(prefix: str, width: int) -> Table:
-    """The tensors of one Llama decoder layer; ``width`` is what q, k and v read."""
-    shapes = {
-        "input_layernorm.weight": [HIDDEN],
-        "post_attention_layernorm.weight": [HIDDEN],
-        "self_attn.q_proj.weight": [HEADS * HEAD_DIM, width],
-        "self_attn.k_proj.weight": [KEY_VALUE_HEADS * HEAD_DIM, width],
-        "self_attn.v_proj.weight": [KEY_VALUE_HEADS * HEAD_DIM, width],
-        "self_attn.o_proj.weight": [HIDDEN, HEADS * HEAD_DIM],
-        "mlp.gate_proj.weight": [INTERMEDIATE, HIDDEN],
-        "mlp.up_proj.weight": [INTERMEDIATE, HIDDEN],
-        "mlp.down_proj.weight": [HIDDEN, INTERMEDIATE],
-    }
-    return {prefix + name: ("BF16", shape) for name, shape in shapes.items()}
-
-
 def _target_tensors(counted: Any) -> Table:
     """Those of LAYERS layers, or of the fewer that the config counts; a deeper target stays a sketch."""
     table: Table = {
@@ -138,20 +129,13 @@ def _target_tensors(counted: Any) -> Table:
         "lm_head.weight": ("BF16", [VOCABULARY, HIDDEN]),
     }
     for index in range(min(counted, LAYERS) if isinstance(counted, int) else LAYERS):
-        table |= _layer(f"model.layers.{index}.", HIDDEN)
+        table |= bf16(llama_layer(f"model.layers.{index}.", inputs=HIDDEN, **SIZES))
     return table
 
 
 def _draft_tensors() -> Table:
-    return {
-        "fc.weight": ("BF16", [HIDDEN, 3 * HIDDEN]),
-        **_layer("midlayer.", 2 * HIDDEN),
-        "midlayer.hidden_norm.weight": ("BF16", [HIDDEN]),
-        "norm.weight": ("BF16", [HIDDEN]),
-        "lm_head.weight": ("BF16", [DRAFT_VOCABULARY, HIDDEN]),
-        "d2t": ("I64", [DRAFT_VOCABULARY]),
-        "t2d": ("BOOL", [VOCABULARY]),
-    }
+    draft = eagle3_draft(states=3, **SIZES, draft_vocabulary=DRAFT_VOCABULARY)
+    return {**bf16(draft), **map_shapes(VOCABULARY, DRAFT_VOCABULARY)}
 
 
 DRAFT_VALUES: Mapping[str, Any] = {

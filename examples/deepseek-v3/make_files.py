@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft, map_shapes, map_values
 
 HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 7168, 129280, 32000
 DRAFT_HEADS, DRAFT_KV_HEADS, DRAFT_HEAD_DIM, INTERMEDIATE = 64, 8, 128, 18432
@@ -87,11 +88,6 @@ DRAFT = {
 }
 
 
-def bf16(shapes: dict[str, list[int]]) -> dict[str, tuple[str, list[int]]]:
-    """Every shape as a bfloat16 tensor."""
-    return {name: ("BF16", shape) for name, shape in shapes.items()}
-
-
 def write_target(folder: Path, layers: int) -> None:
     """The config of a target of ``layers`` layers, its tables, and of each layer a norm."""
     norms = {f"model.layers.{index}.input_layernorm.weight": [HIDDEN] for index in range(layers)}
@@ -102,33 +98,16 @@ def write_target(folder: Path, layers: int) -> None:
 
 def write_draft(folder: Path, ids: list[int]) -> None:
     """A whole draft that reads ``ids``."""
-    layer, width, kv_width = "midlayer.", DRAFT_HEADS * DRAFT_HEAD_DIM, DRAFT_KV_HEADS * DRAFT_HEAD_DIM
-    every = VOCABULARY // DRAFT_VOCABULARY
-    kept = every * DRAFT_VOCABULARY
+    sizes = {"query": DRAFT_HEADS * DRAFT_HEAD_DIM, "key_value": DRAFT_KV_HEADS * DRAFT_HEAD_DIM}
+    tensors = eagle3_draft(
+        states=STATES, hidden=HIDDEN, **sizes, intermediate=INTERMEDIATE, draft_vocabulary=DRAFT_VOCABULARY
+    )
     capture: dict[str, Any] = {"eagle_aux_hidden_state_layer_ids": ids, "use_aux_hidden_state": True}
-    tensors = {
-        "fc.weight": [HIDDEN, STATES * HIDDEN],
-        layer + "input_layernorm.weight": [HIDDEN],
-        layer + "hidden_norm.weight": [HIDDEN],
-        layer + "post_attention_layernorm.weight": [HIDDEN],
-        layer + "self_attn.q_proj.weight": [width, 2 * HIDDEN],
-        layer + "self_attn.k_proj.weight": [kv_width, 2 * HIDDEN],
-        layer + "self_attn.v_proj.weight": [kv_width, 2 * HIDDEN],
-        layer + "self_attn.o_proj.weight": [HIDDEN, width],
-        layer + "mlp.gate_proj.weight": [INTERMEDIATE, HIDDEN],
-        layer + "mlp.up_proj.weight": [INTERMEDIATE, HIDDEN],
-        layer + "mlp.down_proj.weight": [HIDDEN, INTERMEDIATE],
-        "norm.weight": [HIDDEN],
-        "lm_head.weight": [DRAFT_VOCABULARY, HIDDEN],
-    }
     write_checkpoint(
         folder,
         {**DRAFT, "eagle_config": capture},
-        bf16(tensors) | {"d2t": ("I64", [DRAFT_VOCABULARY]), "t2d": ("BOOL", [VOCABULARY])},
-        {
-            "d2t": [(every - 1) * index for index in range(DRAFT_VOCABULARY)],
-            "t2d": bytes(index % every == 0 and index < kept for index in range(VOCABULARY)),
-        },
+        bf16(tensors) | map_shapes(VOCABULARY, DRAFT_VOCABULARY),
+        map_values(VOCABULARY, DRAFT_VOCABULARY),
     )
 
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft, map_shapes, map_values
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 61, 7168, 163840, 32000
 HEADS, HEAD_DIM, INTERMEDIATE = 64, 128, 18432
@@ -72,18 +73,13 @@ DRAFT = {
 }
 
 
-def tensors(shapes: dict[str, list[int]]) -> dict[str, tuple[str, list[int]]]:
-    """Every shape as a bfloat16 tensor."""
-    return {name: ("BF16", shape) for name, shape in shapes.items()}
-
-
 def main(folder: Path) -> None:
     """Write ``folder``/target and ``folder``/draft."""
     body = "language_model.model."
     write_checkpoint(
         folder / "target",
         TARGET,
-        tensors(
+        bf16(
             {
                 body + "embed_tokens.weight": [VOCABULARY, HIDDEN],
                 **{body + f"layers.{n}.input_layernorm.weight": [HIDDEN] for n in range(LAYERS)},
@@ -92,35 +88,13 @@ def main(folder: Path) -> None:
             }
         ),
     )
-    layer, width = "midlayer.", HEADS * HEAD_DIM
-    every = VOCABULARY // DRAFT_VOCABULARY
+    sizes = {"query": HEADS * HEAD_DIM, "key_value": HEADS * HEAD_DIM, "intermediate": INTERMEDIATE}
+    draft = eagle3_draft(states=STATES, hidden=HIDDEN, **sizes, draft_vocabulary=DRAFT_VOCABULARY)
     write_checkpoint(
         folder / "draft",
         DRAFT,
-        tensors(
-            {
-                "fc.weight": [HIDDEN, STATES * HIDDEN],
-                layer + "input_layernorm.weight": [HIDDEN],
-                layer + "hidden_norm.weight": [HIDDEN],
-                layer + "post_attention_layernorm.weight": [HIDDEN],
-                layer + "self_attn.q_proj.weight": [width, 2 * HIDDEN],
-                layer + "self_attn.k_proj.weight": [width, 2 * HIDDEN],
-                layer + "self_attn.v_proj.weight": [width, 2 * HIDDEN],
-                layer + "self_attn.o_proj.weight": [HIDDEN, width],
-                layer + "mlp.gate_proj.weight": [INTERMEDIATE, HIDDEN],
-                layer + "mlp.up_proj.weight": [INTERMEDIATE, HIDDEN],
-                layer + "mlp.down_proj.weight": [HIDDEN, INTERMEDIATE],
-                "norm.weight": [HIDDEN],
-                "lm_head.weight": [DRAFT_VOCABULARY, HIDDEN],
-            }
-        )
-        | {"d2t": ("I64", [DRAFT_VOCABULARY]), "t2d": ("BOOL", [VOCABULARY])},
-        {
-            "d2t": [(every - 1) * index for index in range(DRAFT_VOCABULARY)],
-            "t2d": bytes(
-                index % every == 0 and index < every * DRAFT_VOCABULARY for index in range(VOCABULARY)
-            ),
-        },
+        bf16(draft) | map_shapes(VOCABULARY, DRAFT_VOCABULARY),
+        map_values(VOCABULARY, DRAFT_VOCABULARY),
     )
 
 

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from eaglecfg.checkpoint.sketch import write_checkpoint
+from eaglecfg.checkpoint.sketch_shapes import bf16, eagle3_draft, llama_layer, map_shapes, map_values
 
 LAYERS, HIDDEN, VOCABULARY, DRAFT_VOCABULARY = 32, 4096, 128256, 32000
 HEADS, KV_HEADS, HEAD_DIM, INTERMEDIATE = 32, 8, 128, 14336
@@ -44,48 +45,26 @@ DRAFT = {
 }
 
 
-def layer(prefix: str, inputs: int) -> dict[str, list[int]]:
-    """The shapes of one decoder layer whose attention reads ``inputs`` columns."""
-    return {
-        prefix + "self_attn.q_proj.weight": [HEADS * HEAD_DIM, inputs],
-        prefix + "self_attn.k_proj.weight": [KV_HEADS * HEAD_DIM, inputs],
-        prefix + "self_attn.v_proj.weight": [KV_HEADS * HEAD_DIM, inputs],
-        prefix + "self_attn.o_proj.weight": [HIDDEN, HEADS * HEAD_DIM],
-        prefix + "mlp.gate_proj.weight": [INTERMEDIATE, HIDDEN],
-        prefix + "mlp.up_proj.weight": [INTERMEDIATE, HIDDEN],
-        prefix + "mlp.down_proj.weight": [HIDDEN, INTERMEDIATE],
-        prefix + "input_layernorm.weight": [HIDDEN],
-        prefix + "post_attention_layernorm.weight": [HIDDEN],
-    }
-
-
-def bf16(shapes: dict[str, list[int]]) -> dict[str, tuple[str, list[int]]]:
-    """Every shape as a bfloat16 tensor."""
-    return {name: ("BF16", shape) for name, shape in shapes.items()}
+SIZES = {
+    "hidden": HIDDEN,
+    "query": HEADS * HEAD_DIM,
+    "key_value": KV_HEADS * HEAD_DIM,
+    "intermediate": INTERMEDIATE,
+}
 
 
 def main(folder: Path) -> None:
     """Write ``folder``/target and ``folder``/draft."""
     target = {"model.embed_tokens.weight": [VOCABULARY, HIDDEN], "model.norm.weight": [HIDDEN]}
     for index in range(LAYERS):
-        target |= layer(f"model.layers.{index}.", HIDDEN)
+        target |= llama_layer(f"model.layers.{index}.", inputs=HIDDEN, **SIZES)
     write_checkpoint(folder / "target", TARGET, bf16(target | {"lm_head.weight": [VOCABULARY, HIDDEN]}))
-    draft = layer("midlayer.", 2 * HIDDEN) | {
-        "midlayer.hidden_norm.weight": [HIDDEN],
-        "fc.weight": [HIDDEN, STATES * HIDDEN],
-        "norm.weight": [HIDDEN],
-        "lm_head.weight": [DRAFT_VOCABULARY, HIDDEN],
-    }
-    every = VOCABULARY // DRAFT_VOCABULARY
-    kept = every * DRAFT_VOCABULARY
+    draft = eagle3_draft(states=STATES, **SIZES, draft_vocabulary=DRAFT_VOCABULARY)
     write_checkpoint(
         folder / "draft",
         DRAFT,
-        bf16(draft) | {"d2t": ("I64", [DRAFT_VOCABULARY]), "t2d": ("BOOL", [VOCABULARY])},
-        {
-            "d2t": [(every - 1) * index for index in range(DRAFT_VOCABULARY)],
-            "t2d": bytes(index % every == 0 and index < kept for index in range(VOCABULARY)),
-        },
+        bf16(draft) | map_shapes(VOCABULARY, DRAFT_VOCABULARY),
+        map_values(VOCABULARY, DRAFT_VOCABULARY),
     )
 
 
