@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.facts import EngineFacts
-from eaglecfg.engines.table import rows_of
+from eaglecfg.engines.table import rows_of, source_of
 from eaglecfg.record import record
 
 Kind = Literal["mla", "mha"]
@@ -168,8 +168,3 @@ def _general(
         uneven = target.value("v_head_dim") not in (None, target.value("head_dim"))
         return rule.get("asymmetric", CHAINS_ONLY) if uneven else CHAINS_ONLY, False
     return "flashinfer", False
-
-
-def source_of(row: Mapping[str, Any]) -> str:
-    """Where a row was read, as sources are shown."""
-    return f"{row['source']} (sglang {row['read_in']})"

@@ -24,6 +24,11 @@ def gpu_row(name: str | None) -> Mapping[str, Any] | None:
     return None if found is None else table[found]
 
 
+def is_amd(name: str) -> bool:
+    """Whether the GPU called ``name`` is one of AMD's (``MI300X``)."""
+    return re.search(r"\bMI\d{2,3}[A-Z]?\b", name, re.IGNORECASE) is not None
+
+
 def capability_major(name: str | None) -> int | None:
     """The major compute capability of the GPU called ``name`` (9 for an H200), None where it is unknown."""
     row = gpu_row(name)

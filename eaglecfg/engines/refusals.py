@@ -9,7 +9,7 @@ from typing import Any
 
 from eaglecfg.engines.conditions import Term, names
 from eaglecfg.engines.facts import EngineFacts
-from eaglecfg.engines.table import rows_at
+from eaglecfg.engines.table import rows_at, source_of
 from eaglecfg.record import record
 
 
@@ -42,11 +42,10 @@ def _refusals(engine: str, version: str) -> tuple[Refusal, ...]:
 
 def _refusal(row: Mapping[str, Any]) -> Refusal:
     terms = tuple(row["if"])
-    source = f"{row['source']} (sglang {row['read_in']})"
     return Refusal(
         terms,
         frozenset(names(terms)),
-        source,
+        source_of(row),
         row.get("says", ""),
         row.get("why", ""),
         row.get("speculation", False),

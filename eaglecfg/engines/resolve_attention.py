@@ -13,9 +13,9 @@ from eaglecfg.engines.attention import (
     attention_kind,
     chosen,
     is_dsa,
-    source_of,
 )
 from eaglecfg.engines.resolve import Draftsheet, Origin
+from eaglecfg.engines.table import source_of
 
 BASE, PREFILL, DECODE = FLAGS.values()
 _DECIDING = (

@@ -52,7 +52,7 @@ def load_facts(name: str, version: str) -> EngineFacts | None:
         captures={key: _capture(key, row) for key, row in era.pick_all(capture["classes"])},
         drafts={key: _draft(key, row) for key, row in era.pick_all(drafts["classes"])},
         values={key: row["value"] for key, row in values.items()},
-        sources={key: _source(row) for key, row in values.items()},
+        sources={key: source_of(row) for key, row in values.items()},
         architectures=frozenset(key for key, _ in era.pick_all(drafts["architectures"])),
         foreign=drafts["foreign"],
         known_versions=known,
@@ -177,5 +177,6 @@ def _draft(architecture: str, row: Row) -> DraftFact:
     return DraftFact(architecture=architecture, **given)
 
 
-def _source(row: Row) -> str:
+def source_of(row: Row) -> str:
+    """Where a row was read, as sources are shown."""
     return f"{row['source']} (sglang {row['read_in']})"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from eaglecfg.engines.table import source_of
 from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.version import at_least
 from eaglecfg.schema_files import read_schema
@@ -80,9 +81,7 @@ def effective(name: str, launch: Launch) -> Effective:
         if row["unless_set"] and current.text is not None and not forced:
             continue
         why = " and ".join(f"--{flag.replace('_', '-')}" for flag in forced) or _reason(row, launch)
-        current = Effective(
-            name, _value(row, launch), True, why, f"{row['source']} (sglang {row['read_in']})"
-        )
+        current = Effective(name, _value(row, launch), True, why, source_of(row))
     return current
 
 

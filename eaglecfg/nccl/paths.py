@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eaglecfg.engines.table import source_of
 from eaglecfg.nccl.custom import across_nodes, custom_row, custom_shot, custom_shuts
 from eaglecfg.nccl.engine_writes import Launch, engine_switch, engine_table
 from eaglecfg.nccl.gpus import Gpu
@@ -225,7 +226,7 @@ def _on(launch: Launch, name: str) -> bool:
 
 
 def _place(row: Mapping[str, Any]) -> str:
-    return f"{row['source']} (sglang {row['read_in']})" if row else ""
+    return source_of(row) if row else ""
 
 
 def _custom(launch: Launch, machine: Machine, message: Message, shut: str) -> Taken | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
@@ -47,6 +47,12 @@ def shown(value: Any) -> str:
     """A JSON value on one line, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def either(choices: Sequence[object]) -> str:
+    """``a``, ``a or b``, ``a, b or c``."""
+    texts = [str(choice) for choice in choices]
+    return " or ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
 def listed(names: list[str], most: int = 3) -> str:

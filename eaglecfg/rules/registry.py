@@ -64,16 +64,18 @@ def __getattr__(name: str) -> Any:
 @cache
 def every_rule() -> tuple[Rule, ...]:
     """The rules of every check, and those that are asked for, by id."""
-    from eaglecfg.rules import live, weights
-
-    return tuple(sorted((*FILE_RULES, *live.RULES, *weights.RULES), key=lambda rule: rule.id))
+    return tuple(sorted((*FILE_RULES, *asked_for("live"), *asked_for("weights")), key=lambda rule: rule.id))
 
 
 def asked_for(family: Literal["live", "weights"]) -> tuple[Rule, ...]:
     """The rules of a family that loads when it is asked for."""
-    from eaglecfg.rules import live, weights
+    if family == "live":
+        from eaglecfg.rules import live
 
-    return live.RULES if family == "live" else weights.RULES
+        return live.RULES
+    from eaglecfg.rules import weights
+
+    return weights.RULES
 
 
 RETIRED: Mapping[str, str] = {}
@@ -115,6 +117,6 @@ def chosen(
     kept_not = {rule.id for name in ignore for rule in matching(name)}
     rules = every_rule() if select else FILE_RULES
     if not select and (live or weights):
-        left_out = {*(() if live else asked_for("live")), *(() if weights else asked_for("weights"))}
-        rules = tuple(rule for rule in every_rule() if rule not in left_out)
+        more = (*(asked_for("live") if live else ()), *(asked_for("weights") if weights else ()))
+        rules = tuple(sorted((*FILE_RULES, *more), key=lambda rule: rule.id))
     return tuple(rule for rule in rules if (rule.id in kept or not select) and rule.id not in kept_not)

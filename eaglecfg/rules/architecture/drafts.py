@@ -64,8 +64,3 @@ def engine_label(context: Context) -> str:
     """``sglang 0.5.14``."""
     assert context.engine is not None
     return f"{context.engine.name} {context.engine.version}"
-
-
-def either(names: list[str]) -> str:
-    """``a``, ``a or b``, ``a, b or c``."""
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

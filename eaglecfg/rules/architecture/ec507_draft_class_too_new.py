@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import eagle3_classes, either, engine_label, runs_eagle3
+from eaglecfg.rules.architecture.drafts import eagle3_classes, engine_label, runs_eagle3
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line
+from eaglecfg.rules.evidence import config_line, either
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 

@@ -56,6 +56,11 @@ def used(ctx: Context, stage: Stage) -> Used | None:
     return Used(runs, None, setting.source) if isinstance(runs, str) and setting.origin == "default" else None
 
 
+def running(ctx: Context) -> list[Used]:
+    """What the target runs, for decode first, as far as files tell."""
+    return [one for one in (used(ctx, "decode"), used(ctx, "prefill")) if one is not None]
+
+
 def picked_path(ctx: Context, one: Used) -> KeyPath:
     """The place of what leads to a backend: its flag, else the GPU, else the deployment."""
     if one.flag is not None:

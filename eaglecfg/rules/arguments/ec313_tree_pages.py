@@ -11,7 +11,7 @@ from eaglecfg.rules.arguments.backends import (
     given_backends,
     picked_path,
     picked_words,
-    used,
+    running,
 )
 from eaglecfg.rules.arguments.shape import asked
 from eaglecfg.rules.context import Context
@@ -59,8 +59,7 @@ def _chains_only(ctx: Context) -> Used | None:
     for flag, name in given_backends(ctx).items():
         if name == CHAINS_ONLY:
             return Used(name, flag)
-    picked = used(ctx, "decode"), used(ctx, "prefill")
-    return next((one for one in picked if one is not None and one.name == CHAINS_ONLY), None)
+    return next((one for one in running(ctx) if one.name == CHAINS_ONLY), None)
 
 
 def _chain(ctx: Context, one: Used, topk: int) -> Finding:

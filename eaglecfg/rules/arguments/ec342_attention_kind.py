@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eaglecfg.engines.attention import DRAFT_FLAG, chosen, is_dsa, misfit
+from eaglecfg.engines.table import source_of
 from eaglecfg.rules.arguments.backends import (
     Used,
     configs,
@@ -13,6 +14,7 @@ from eaglecfg.rules.arguments.backends import (
     gpu_of,
     picked_path,
     picked_words,
+    running,
     used,
 )
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
@@ -33,7 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
     """The target's backends carry its attention, and the draft's carry the draft's."""
     assert ctx.engine is not None
     target, draft = configs(ctx)
-    for one in _of_stages(ctx):
+    for one in running(ctx):
         row = misfit(ctx.engine, one.name, target)
         if row is not None:
             yield _target(ctx, one, row)
@@ -42,17 +44,13 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     own = ctx.argument(DRAFT_FLAG)
     known = ctx.engine.values.get("draft_backends", ())
-    for one in [Used(own, DRAFT_FLAG)] if isinstance(own, str) else _of_stages(ctx):
+    for one in [Used(own, DRAFT_FLAG)] if isinstance(own, str) else running(ctx):
         row = misfit(ctx.engine, one.name, draft)
         if row is not None and one.name in known:
             yield _draft(ctx, one, row)
             return
     if own is None and (reason := _undecided(ctx)):
         yield NotChecked(reason)
-
-
-def _of_stages(ctx: Context) -> list[Used]:
-    return [one for one in (used(ctx, "decode"), used(ctx, "prefill")) if one is not None]
 
 
 def _undecided(ctx: Context) -> str:
@@ -139,7 +137,7 @@ def _own_backend(ctx: Context) -> str:
 def _evidence(ctx: Context, one: Used, row: Row) -> tuple[Evidence, ...]:
     assert ctx.engine is not None
     file = f"sglang {ctx.engine.facts_of}"
-    read = Evidence(file, one.name, f"{row['source']} (sglang {row['read_in']})", f"takes {row['kind']} only")
+    read = Evidence(file, one.name, source_of(row), f"takes {row['kind']} only")
     return (read, Evidence(file, "attention_backend", one.source)) if one.source else (read,)
 
 

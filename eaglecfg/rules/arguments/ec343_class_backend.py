@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eaglecfg.engines.attention import attention_facts
-from eaglecfg.rules.arguments.backends import Used, backend, configs, picked_path, picked_words, used
+from eaglecfg.engines.table import source_of
+from eaglecfg.rules.arguments.backends import Used, backend, configs, picked_path, picked_words, running
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import either
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
 OTHER_MAKERS = frozenset({"aiter", "ascend", "intel_amx", "intel_xpu"})
@@ -41,8 +43,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if half is not None:
         yield _missing(ctx, row, half)
         return
-    for one in (used(ctx, "decode"), used(ctx, "prefill")):
-        if one is not None and one.name not in row["backends"]:
+    for one in running(ctx):
+        if one.name not in row["backends"]:
             yield _finding(ctx, row, one)
             return
 
@@ -95,14 +97,12 @@ def _missing(ctx: Context, row: Mapping[str, Any], flag: str) -> Finding:
 
 
 def _allowed(row: Mapping[str, Any]) -> str:
-    names = [name for name in row["backends"] if name not in OTHER_MAKERS]
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+    return either([name for name in row["backends"] if name not in OTHER_MAKERS])
 
 
 def _evidence(ctx: Context, row: Mapping[str, Any]) -> tuple[Evidence, ...]:
     assert ctx.engine is not None
-    source = f"{row['source']} (sglang {row['read_in']})"
-    return (Evidence(f"sglang {ctx.engine.facts_of}", "attention_backend", source),)
+    return (Evidence(f"sglang {ctx.engine.facts_of}", "attention_backend", source_of(row)),)
 
 
 RULE = Rule(

@@ -7,8 +7,9 @@ from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.attention import DRAFT_FLAG, FLAGS, attention_facts, attention_kind, chosen
+from eaglecfg.engines.table import source_of
 from eaglecfg.record import record
-from eaglecfg.rules.arguments.backends import Used, configs, gpu_of, picked_path, picked_words, used
+from eaglecfg.rules.arguments.backends import Used, configs, gpu_of, picked_path, picked_words, running, used
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import (
@@ -65,7 +66,7 @@ def _bounds(ctx: Context) -> Iterator[Bound]:
         if row is not None and key in row:
             yield Bound(Used(name, flag), tuple(row[key]), row)
     target, draft = configs(ctx)
-    stages = [one for one in (used(ctx, "decode"), used(ctx, "prefill")) if one is not None]
+    stages = running(ctx)
     for stage, one in (("decode_stage", used(ctx, "decode")), ("prefill_stage", used(ctx, "prefill"))):
         row = table.get(one.name) if one is not None else None
         if one is not None and row is not None and stage in row:
@@ -104,9 +105,7 @@ def _finding(ctx: Context, bound: Bound, gpu: str, major: int) -> Finding:
         why=f"sglang {ctx.engine.version} takes it{of} on compute capability {families} only, and {gpu} is "
         f"{major}.x; it stops {when}",
         help=_help(ctx, one, major),
-        evidence=(
-            Evidence(f"sglang {ctx.engine.facts_of}", one.name, f"{row['source']} (sglang {row['read_in']})"),
-        ),
+        evidence=(Evidence(f"sglang {ctx.engine.facts_of}", one.name, source_of(row)),),
         related=((ctx.where("hardware", "gpu"), f"compute capability {major}.x"),),
         today=Today.CRASH_AT_START if bound.runner else None,
         values={"backend": one.name, "gpu": gpu, "majors": list(bound.majors)},

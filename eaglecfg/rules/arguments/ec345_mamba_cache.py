@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from eaglecfg.engines.attention import attention_facts
+from eaglecfg.engines.table import source_of
 from eaglecfg.rules.arguments.backends import configs
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
@@ -13,8 +13,6 @@ from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, R
 from eaglecfg.rules.remedies import give
 
 STRATEGY, OFF = "mamba_scheduler_strategy", "disable_radix_cache"
-AMD = re.compile(r"\bMI\d{2,3}[A-Z]?\b", re.IGNORECASE)
-"""GPUs on which some versions turn the cache off themselves."""
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -26,7 +24,7 @@ def check(ctx: Context) -> Iterator[Item]:
     name, gpu = target.architecture or "", ctx.model.hardware.gpu if ctx.model.hardware else None
     classes = fact["value"] if fact is not None else {}
     known = name in classes.get("extra", ()) or name in classes.get("none", ())
-    if fact is None or not known or algorithm(ctx) is None or (gpu and AMD.search(gpu)):
+    if fact is None or not known or algorithm(ctx) is None or (gpu and _is_amd(gpu)):
         yield NotApplicable()
         return
     strategy, off = ctx.argument(STRATEGY), ctx.argument(OFF) is True
@@ -39,14 +37,17 @@ def check(ctx: Context) -> Iterator[Item]:
         why=f"{name} keeps a recurrent state beside its pages, and sglang {ctx.engine.version} speculates on "
         "a cached prefix only with an extra buffer for it; it stops while it reads its arguments",
         help=_help(name in classes["extra"], off),
-        evidence=(
-            Evidence(
-                f"sglang {ctx.engine.facts_of}", STRATEGY, f"{fact['source']} (sglang {fact['read_in']})"
-            ),
-        ),
+        evidence=(Evidence(f"sglang {ctx.engine.facts_of}", STRATEGY, source_of(fact)),),
         fix=None if off else give(ctx, ("server", OFF), True),
         values={"class": name, "strategy": strategy},
     )
+
+
+def _is_amd(gpu: str) -> bool:
+    """Some versions turn the cache off there themselves."""
+    from eaglecfg.engines.gpu import is_amd  # most files name no GPU
+
+    return is_amd(gpu)
 
 
 def _help(buffer_works: bool, off: bool) -> str:

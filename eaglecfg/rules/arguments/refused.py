@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,6 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Fix, Item, NotChecked
 from eaglecfg.rules.remedies import leave_out
 
-_AMD = re.compile(r"\bMI\d{2,3}[A-Z]?\b", re.IGNORECASE)
 _OPEN = {
     "prefill.backend": "the attention backend, which the engine picks by the GPU",
     "decode.backend": "the attention backend, which the engine picks by the GPU",
@@ -80,7 +78,11 @@ def value_of(ctx: Context, name: str) -> Any:
     if name == "machine.cuda":
         hardware = ctx.model.hardware
         gpu = hardware.gpu if hardware is not None else None
-        return UNKNOWN if gpu is None else not _AMD.search(gpu)
+        if gpu is None:
+            return UNKNOWN
+        from eaglecfg.engines.gpu import is_amd  # most files name no GPU
+
+        return not is_amd(gpu)
     if name in ("prefill.backend", "decode.backend"):
         return backend(ctx, name.partition(".")[0])[0] or _setting(ctx, "attention_backend") or UNKNOWN
     return _chunk(ctx) if name == "prefill.chunk" else _setting(ctx, name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eaglecfg.engines.conditions import UNKNOWN, Read, resolved
+from eaglecfg.rules.evidence import either
 
 BY_MEMORY = "chosen by GPU memory"
 """A prefill chunk that is not given: every version read picks a number above 0."""
@@ -74,7 +75,7 @@ def _sentence(last: Sequence[Any], read: Read, where: str, out: str) -> tuple[st
         return f"{where} {fits} not go with a target of class {value}", out.removeprefix("; or ")
     if name == "speculative_algorithm" and operator in ("not in", "not in or unset"):
         return (
-            f"{where} {takes} speculative_algorithm {_either(last[2])} only, but it is {_spelled(value)}",
+            f"{where} {takes} speculative_algorithm {either(last[2])} only, but it is {_spelled(value)}",
             out.removeprefix("; or ") or f"write speculative_algorithm: {last[2][0]}",
         )
     if operator in ("on", "set", "begins") or (operator in ("is", "in") and where):
@@ -121,11 +122,11 @@ def _wanted(last: Sequence[Any], read: Read) -> tuple[str, str]:
             return f"have at most {limit} entries", f"has {len(value)}"
         case "first not in":
             return (
-                f"begin with {_either(operand)}",
+                f"begin with {either(operand)}",
                 f"begins with {value[0] if isinstance(value, list) else value}",
             )
     wanted = operand if isinstance(operand, list) else [operand]
-    return f"be {_either(list(dict.fromkeys(wanted)))}", was
+    return f"be {either(list(dict.fromkeys(wanted)))}", was
 
 
 def _limit(operand: Any, value: Any) -> str:
@@ -148,9 +149,3 @@ def _spelled(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def _either(values: Sequence[Any]) -> str:
-    """``values`` joined by commas and an "or"."""
-    texts = [str(value) for value in values]
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"

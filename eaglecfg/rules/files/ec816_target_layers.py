@@ -16,25 +16,27 @@ ALSO_LAYERS = ("nextn", "mtp")
 
 def check(context: Context) -> Iterator[Item]:
     """Layers 0 to num_hidden_layers - 1 must have tensors, and none beyond them."""
-    facts = whole_target(context)
-    held = layers(facts.names or frozenset()) if facts is not None else frozenset()
-    count = facts.config.integer("num_hidden_layers") if facts is not None and facts.config else None
+    whole = whole_target(context)
+    if whole is None:
+        yield NotApplicable()
+        return
+    config, names = whole
+    held, count = layers(names), config.integer("num_hidden_layers")
     if not held or count is None:
         yield NotApplicable()
         return
-    assert facts is not None
-    assert facts.config is not None
     if 2 * len(held) < count:
         # A sketch of a checkpoint, or an extract of one: no download ends up like this.
         yield NotChecked(
-            f"{facts.shown} has tensors for {len(held)} of {count} layers, which is taken for an extract"
+            f"{context.model.target.checkpoint} has tensors for {len(held)} of {count} layers, which is "
+            "taken for an extract"
         )
         return
     absent = [index for index in range(min(count, max(held) + 2)) if index not in held]
     if absent:
         yield _finding(
             context,
-            facts.config,
+            config,
             count,
             held,
             f"but its files have nothing for layer {absent[0]}"
@@ -43,10 +45,10 @@ def check(context: Context) -> Iterator[Item]:
             "its memory held, and default boundaries are counted from the wrong number of layers",
             Severity.ERROR,
         )
-    elif max(held) >= count and not _announced(facts.config):
+    elif max(held) >= count and not _announced(config):
         yield _finding(
             context,
-            facts.config,
+            config,
             count,
             held,
             f"but its files hold layers up to {max(held)}",

@@ -18,14 +18,16 @@ configuration_llama.py and its neighbours)."""
 
 def check(context: Context) -> Iterator[Item]:
     """Without tied embeddings there must be a tensor for the head."""
-    facts = whole_target(context)
-    names = (facts.names if facts is not None else None) or frozenset()
-    if facts is None or facts.config is None or not layers(names) or not _untied(facts.config):
+    whole = whole_target(context)
+    if whole is None:
+        yield NotApplicable()
+        return
+    config, names = whole
+    if not layers(names) or not _untied(config):
         yield NotApplicable()
         return
     if has_head(names):
         return
-    config = facts.config
     said = config.find(_TIE)
     yield Finding(
         f"{config.file} {'does not tie' if said is None else 'unties'} the head from the embedding, but the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from eaglecfg.checkpoint.facts import CheckpointFacts
+from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import weighted, weights_unread
 
@@ -17,12 +17,12 @@ HEADS = ("lm_head", "output.", "embed_out")
 """How the heads of text models are spelled."""
 
 
-def whole_target(context: Context) -> CheckpointFacts | None:
-    """The target, where it is loaded from files whose tensor names are all known."""
+def whole_target(context: Context) -> tuple[ModelConfig, frozenset[str]] | None:
+    """Config and tensor names of a target that is loaded from files whose names are all known."""
     facts = dict(weighted(context)).get("target")
     if facts is None or facts.config is None or not facts.names or weights_unread(facts):
         return None
-    return facts
+    return facts.config, facts.names
 
 
 @lru_cache(maxsize=16)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line
+from eaglecfg.rules.evidence import config_line, either
 from eaglecfg.rules.model import Finding, Item, NotApplicable
 from eaglecfg.rules.parallel.ranks import Ranks, divisors, ranks, spread, unsettled
 
@@ -46,11 +46,6 @@ def key_value_heads(ctx: Context, role: Role) -> Iterator[Item]:
         yield NotApplicable()
     elif not spread(heads, shared.attention):
         yield uneven(ctx, role, "num_key_value_heads", heads, shared.attention, shared, "key/value heads")
-
-
-def either(numbers: list[str]) -> str:
-    """``1``, ``1 or 2``, ``1, 2 or 4``."""
-    return " or ".join(filter(None, (", ".join(numbers[:-1]), numbers[-1])))
 
 
 def uneven(ctx: Context, role: Role, key: str, number: int, over: int, shared: Ranks, what: str) -> Finding:
