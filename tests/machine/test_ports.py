@@ -20,7 +20,9 @@ def test_a_port_is_chosen_from_the_range_and_can_be_listened_on() -> None:
     port = free_port()
     assert FIRST <= port <= LAST
     with socket.socket() as server:
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: connections may linger
         server.bind(("127.0.0.1", port))
+        server.listen(1)
 
 
 @pytest.mark.parametrize("derived", [0, 1, 233, 10000])
