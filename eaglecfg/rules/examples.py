@@ -220,9 +220,10 @@ def server_of(example: Mapping[str, Any]) -> Running | None:
     """What the running server says in ``example``, None where nobody asked it."""
     if "server_says" not in example:
         return None
-    from eaglecfg.rules.live.running import Generations, Running
+    from eaglecfg.rules.live.running import Differing, Generations, Running
 
     says = dict(example["server_says"])
+    says["differing"] = {role: Differing(**told) for role, told in says.get("differing", {}).items()}
     version = str(says.pop("version", example.get("engine", BASE_CONFIG["engine"]["version"])))
     info = {**merge(BASE_SERVER, says.pop("info", {})), "version": version}
     generations = says.pop("generations", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,32 @@ def test_a_real_answer_of_sglang_fits_a_config_of_what_it_ran(
         + found(report)["EC855"].split("the server at ")[1].split(" ")[0]
         + " runs max_running_requests 16; the config asks for 32"
     }
+
+
+@pytest.mark.parametrize(
+    "change", [lambda data: data[:200] + b"\xff" + data[201:], lambda data: data + b"\0"]
+)
+def test_other_weights_in_a_folder_of_the_same_name_are_named(
+    change: Callable[[bytes], bytes], config: Path, check: Check
+) -> None:
+    twin = config.parent / "elsewhere" / "draft"
+    shutil.copytree(config.parent / "draft", twin)
+    running = server({**GOOD, "speculative_draft_model_path": str(twin)})
+    assert "EC853" not in found(check(running, "--live-requests", "0")[1])
+    weights = twin / "model.safetensors"
+    weights.write_bytes(change(weights.read_bytes()))
+    code, report = check(running, "--live-requests", "0")
+    assert code == 1
+    assert "model.safetensors is another than that of draft.checkpoint draft" in found(report)["EC853"]
+
+
+def test_a_key_that_only_generation_asks_for_is_named(check: Check) -> None:
+    def refuse(handler: Handler) -> None:
+        handler.send_json({"error": {"message": "Unauthorized"}}, 401)
+
+    _, report = check(server(GOOD, refuse))
+    (told,) = [each for each in report["findings"] if each["rule"] == "EC857"]
+    assert "--live-key" in told["help"]
 
 
 @pytest.mark.parametrize("version", ["0.5.13", "0.5.17", "0.5.23"])

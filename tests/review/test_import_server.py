@@ -177,6 +177,22 @@ def test_a_server_with_defaults_alone_is_its_model(version: str) -> None:
     assert only(json.dumps(info(version)), None) == {"target": {"checkpoint": "org/m"}}
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("models/big/target", True),
+        ("./target", True),
+        ("/models/target", False),
+        ("org/m", False),
+        ("gpt2", False),
+    ],
+)
+def test_a_path_that_counts_from_the_servers_own_folder_is_told(path: str, told: bool) -> None:
+    result, _ = imported(json.dumps(info() | {"model_path": path}), None)
+    said = [note.text for note in result.notes if "the server was started in" in note.text]
+    assert said == (["model_path is relative to the folder that the server was started in"] if told else [])
+
+
 def test_a_version_that_is_not_known_is_kept() -> None:
     _, config = imported(json.dumps(info(version="0.5.14") | {"version": "0.0.0.dev1+g123"}), None)
     assert config.engine is not None

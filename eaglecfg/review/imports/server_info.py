@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +17,7 @@ from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.flags import Setting
 from eaglecfg.review.imports.text import Note
-from eaglecfg.review.placing import MODEL
+from eaglecfg.review.placing import DRAFT, MODEL
 
 PATHS = ("/server_info", "/get_server_info")
 """The first is newer; the other one alone is known up to 0.5.5.post3."""
@@ -177,11 +177,22 @@ def settings_of(info: Mapping[str, Any], facts: EngineFacts) -> tuple[dict[str, 
             settings[name] = Setting(name, _plain(value))
     notes = [Note(_AS_GIVEN if given is not None else _AS_THEY_RUN)]
     notes.append(Note("a running server tells no environment: env and nccl are left out"))
+    notes += [
+        Note(f"{name} is relative to the folder that the server was started in") for name in _paths(info)
+    ]
     if computed:
         notes.append(Note(f"left out, as the engine works out their defaults: {', '.join(sorted(computed))}"))
     if drawn:
         notes.append(Note(f"left out, as the server draws them at start: {', '.join(sorted(drawn))}"))
     return settings, tuple(notes)
+
+
+def _paths(info: Mapping[str, Any]) -> Iterator[str]:
+    """The checkpoints that a server names by relative paths. ``org/name`` may be a hub id and is none."""
+    for name in (MODEL, DRAFT):
+        text = info.get(name)
+        if isinstance(text, str) and not text.startswith("/") and (text[:1] == "." or text.count("/") > 1):
+            yield name
 
 
 def _filled_in(info: Mapping[str, Any], name: str, value: Any, default: Any) -> bool:

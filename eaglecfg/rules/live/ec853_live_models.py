@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.live.running import Differing
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -32,23 +35,24 @@ def check(ctx: Context) -> Iterator[Item]:
                 evidence=(Evidence(f"{running.url}/server_info", name, str(found)),),
                 values={"running": found, "named": spelled},
             )
-        elif keys := running.differing.get(role):
-            yield _another_config(ctx, role, name, spelled, keys)
+        elif told := running.differing.get(role):
+            yield _another_folder(ctx, role, name, spelled, told)
 
 
-def _another_config(ctx: Context, role: str, name: str, spelled: str, keys: tuple[str, ...]) -> Finding:
+def _another_folder(ctx: Context, role: str, name: str, spelled: str, told: Differing) -> Finding:
     """A folder of the same name with other content: what was checked is not what runs."""
     running = ctx.running
     assert running is not None
     found = running.info[name]
+    config = f"config.json differs from that of {role}.checkpoint {spelled} in {listed(list(told.keys))}"
+    weights = f"{listed(list(told.files))} is another than that of {role}.checkpoint {spelled}"
     return Finding(
-        f"the server at {running.url} runs the {role} {found}, whose config.json differs from that of "
-        f"{role}.checkpoint {spelled} in {listed(list(keys))}",
+        f"the server at {running.url} runs the {role} {found}, whose {config if told.keys else weights}",
         path=ctx.where(role, "checkpoint"),
         why="everything that was checked in files was checked in another folder",
         help="start the server with the checkpoint of the config, or name in the config what runs",
         evidence=(Evidence(f"{running.url}/server_info", name, str(found)),),
-        values={"running": found, "named": spelled, "keys": list(keys)},
+        values={"running": found, "named": spelled, "keys": list(told.keys), "files": list(told.files)},
     )
 
 

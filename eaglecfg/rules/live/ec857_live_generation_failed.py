@@ -25,7 +25,9 @@ def check(ctx: Context) -> Iterator[Item]:
             f"the server at {running.url} failed {_of(generations)}: {generations.problem}",
             path=ctx.where(),
             at_key=True,
-            help="look into the server's log; where a router answers for it, name the server itself",
+            help="name the variable that holds the server's key with --live-key"
+            if generations.problem.startswith(("HTTP 401", "HTTP 403"))
+            else "look into the server's log; where a router answers for it, name the server itself",
             values={"failed": generations.failed, "sent": sent},
         )
     elif not generations.answered:

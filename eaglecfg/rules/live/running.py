@@ -35,12 +35,21 @@ class Generations:
 
 
 @record
+class Differing:
+    """What differs between the folder that a server took a checkpoint from and the config's: ``keys`` of
+    config.json, and weight ``files``."""
+
+    keys: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+
+@record
 class Running:
     """A server. ``problem`` says why it gave no answer, empty where it did; ``help`` what to do then.
 
     ``info`` is its /server_info without secrets, ``version`` the engine's as it says. ``generations`` is None
     where none were wanted. ``differing`` has, for the target and the draft that the server took from another
-    folder of this machine than the config names, the keys of config.json in which the two differ.
+    folder of this machine than the config names, what differs between the two.
     """
 
     url: str
@@ -49,7 +58,7 @@ class Running:
     version: str = ""
     info: Mapping[str, Any] = field(default_factory=dict)
     generations: Generations | None = None
-    differing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differing: Mapping[str, Differing] = field(default_factory=dict)
 
     def says(self, name: str) -> bool:
         """Whether the server reports the setting ``name`` at all."""
