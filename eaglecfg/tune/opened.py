@@ -19,6 +19,7 @@ from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, deployment_context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.nccl.searched import decided_by
+from eaglecfg.rules.study.surroundings import searched_names, surrounded
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import load_study
@@ -118,7 +119,7 @@ def open_study(
     design = make_design(study, space, _no_verdict if launch_anyway else _validator(config, deployment))
     search, claim = _prompts(document, study, config, deployment.model, split=design.mode != "rounds")
     plan = measure_plan(study, used := tuple(prefix) or tuple(study.launch.prefix))
-    described = _describe(document, study, config, plan, used, split=design.mode != "rounds")
+    described = _describe(document, study, config, space, plan, used, split=design.mode != "rounds")
     home = Path(config.document.folder).resolve() / STUDIES
     folder = out.resolve() if out is not None else home / Path(shown).stem
     return Opened(
@@ -222,6 +223,7 @@ def _describe(
     document: Document,
     study: StudyFile,
     config: LoadedConfig,
+    space: Space,
     plan: MeasurePlan,
     prefix: Sequence[str],
     *,
@@ -231,10 +233,13 @@ def _describe(
     name, random = study.workload.prompts, study.workload.random
     prompts = (Path(document.folder) / name).read_bytes() if name is not None else b""
     cost = study.step_cost
+    hides = not searched_names(study.space, space.base).isdisjoint(study.launch.env)
     return {
         "engine": config.engine.model_dump() if config.engine is not None else None,
         "launch.prefix": list(prefix),
         "launch.env": dict(sorted(study.launch.env.items())),
+        # Launches under the earlier order, in which launch.env hid what was searched, are not comparable.
+        **({"settings over launch.env": True} if hides else {}),
         "launch.flags": list(study.launch.flags),
         "workload.prompts": hashlib.sha256(prompts).hexdigest(),
         **({} if random is None else {"workload.random": random.model_dump()}),
@@ -278,7 +283,7 @@ def _asleep(config: LoadedConfig, deployment: LoadedDeployment, study: StudyFile
             return ""
         from eaglecfg.rules.nccl.paths import asleep_because
 
-        whole = model.model_copy(update={"env": {**study.launch.env, **model.env}})
+        whole = surrounded(model, study.launch.env)
         return asleep_because(deployment_context(config, replace(deployment, model=whole), checkpoints))
 
     return asleep

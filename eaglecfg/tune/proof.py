@@ -16,6 +16,7 @@ from eaglecfg.nccl.log.judge import Asked, judge
 from eaglecfg.nccl.log.model import NcclLog
 from eaglecfg.nccl.log.summary import read_log
 from eaglecfg.record import replace as replace_record
+from eaglecfg.rules.study.surroundings import surrounded
 from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.history import History
 from eaglecfg.tune.interrupts import Interrupts
@@ -217,9 +218,10 @@ def _asked(opened: Opened, arm: Arm) -> tuple[Asked, ...]:
     from eaglecfg.rules.context import Checkpoints, deployment_context
     from eaglecfg.rules.nccl.asked import asked_settings
 
-    deployment = replace_record(opened.deployment, model=arm.deployment)
+    whole = surrounded(arm.deployment, opened.study.launch.env)
+    deployment = replace_record(opened.deployment, model=whole)
     context = deployment_context(opened.config, deployment, Checkpoints())
-    return asked_settings(context, opened.study.launch.env)
+    return asked_settings(context)
 
 
 def end_open_proofs(

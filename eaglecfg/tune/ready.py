@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 
 from eaglecfg.errors import UsageError
+from eaglecfg.rules.study.surroundings import hidden_variables, server_environment
 from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 from eaglecfg.tune.apply import make_patch
@@ -40,8 +41,12 @@ def check_prefix(opened: Opened, given: Sequence[str]) -> None:
         unknown = [name for name in PLACEHOLDER.findall(word) if name not in KNOWN]
         if unknown:
             raise UsageError(f"{where}: {unknown[0]} is not known; expected one of {', '.join(KNOWN)}.")
+    study = opened.study
+    for hidden in hidden_variables({}, given, study.space, opened.deployment.model):
+        raise UsageError(f"{where} sets {hidden.what}, which {hidden.setter}; take it out of the command.")
     program = opened.prefix[0]
-    if shutil.which(program, path=opened.study.launch.env.get("PATH")) is None:
+    around = server_environment(opened.deployment.model, study.launch.env)
+    if shutil.which(program, path=around.get("PATH")) is None:
         raise UsageError(f"{where}: expected a program that can be run, got {program}, which is not found.")
 
 

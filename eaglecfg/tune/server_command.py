@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.engines.command import environment, launch_arguments
+from eaglecfg.engines.command import launch_arguments
+from eaglecfg.rules.study.surroundings import server_environment
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.step_cost import additions
@@ -14,7 +15,8 @@ from eaglecfg.tune.trial import ServerCommand
 
 def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
     """The command that launches ``deployment``: the study's prefix, the deployment's flags, the study's
-    own, and what makes the engine simulate where only step cost is measured."""
+    own, its environment with the deployment's own variables over it, and what makes the engine simulate where
+    only step cost is measured."""
     placed = _placed(deployment, opened.base_folder)
     launch, cost = opened.study.launch, opened.study.step_cost
     flags, simulate = (
@@ -22,7 +24,7 @@ def server_command(opened: Opened, deployment: Deployment) -> ServerCommand:
     )
     return ServerCommand(
         argv=(*opened.prefix, *launch_arguments(placed, opened.facts), *launch.flags, *flags),
-        env={**environment(placed), **launch.env, **simulate},
+        env={**server_environment(placed, launch.env), **simulate},
         stop="group" if launch.stop == "group" else tuple(launch.stop),
     )
 

@@ -107,9 +107,11 @@ def _models(study: StudyFile, base: Deployment) -> Iterator[Deployment]:
         return
     if math.prod(map(len, choices)) > MOST_LOOKED_AT or any(key.partition(".")[0] == "draft" for key in keys):
         return
-    env = {**study.launch.env, **base.env}
+    from eaglecfg.rules.study.surroundings import surrounded
+
+    whole = surrounded(base, study.launch.env)
     for values in itertools.product(*choices):
-        data = base.model_dump(mode="python", exclude_unset=True) | {"env": dict(env)}
+        data = whole.model_dump(mode="python", exclude_unset=True)
         for key, value in zip(keys, values, strict=True):
             _put(data, key, value)
         with suppress(ValueError):  # a value that the schema refuses, which rules of its own speak of

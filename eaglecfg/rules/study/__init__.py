@@ -19,6 +19,8 @@ from eaglecfg.rules.study import (
     ec713_step_cost_eos,
     ec714_simulated_for_real,
     ec715_workload_source,
+    ec716_launch_hides_variable,
+    ec717_launch_hides_flag,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -37,4 +39,6 @@ RULES: tuple[Rule, ...] = (
     ec713_step_cost_eos.RULE,
     ec714_simulated_for_real.RULE,
     ec715_workload_source.RULE,
+    ec716_launch_hides_variable.RULE,
+    ec717_launch_hides_flag.RULE,
 )
