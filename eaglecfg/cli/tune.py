@@ -148,7 +148,7 @@ def command(
         _list_arms(opened, history)
     refused = nothing_left(opened.design)
     if not opened.design.baselines:
-        refused = "nothing would be launched: the validator refuses both baselines"
+        refused = "nothing would be launched: the validator refuses every baseline"
     if refused:
         tell(refused)
         return NOTHING_MEASURED
@@ -336,11 +336,11 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
         (opened.folder / PATCH).unlink(missing_ok=True)
         if apply_winner and results.lost is not None:
             tell(
-                "nothing to apply: the deployment as it stands could not be measured; "
+                f"nothing to apply: {results.baseline} could not be measured; "
                 "--retry-failed launches it again",
             )
         elif apply_winner:
-            click.echo("nothing to apply: no setting was shown to be faster")
+            click.echo(f"nothing to apply: no setting was shown to be faster than {results.baseline}")
         return
     try:
         real = results.step_cost is None

@@ -135,7 +135,7 @@ def best_words(label: str, ratio: float) -> str:
     the factor is not the one of the table at the end, and says so."""
     if ratio != 1.0:
         return f"best {label} {percent(ratio)} so far (less what luck may add)"
-    return f"best {label}" if label == "as it stands" else f"best {label} (as it stands)"
+    return f"best {label}" if label == "as it stands" else f"best {label} (the baseline)"
 
 
 class Progress:

@@ -21,6 +21,10 @@ def percent(ratio: float) -> str:
 WIDE = 1.0
 """Half the width of an interval, as a share, beyond which its ends mean nothing to anybody."""
 
+AS_IT_STANDS = "the deployment as it stands"
+SPECULATION_OFF = "speculation off"
+"""The two baselines, as sentences name them."""
+
 NOT_RESOLVED = "not resolved"
 
 
@@ -53,22 +57,24 @@ def conclude(
     lost: Launch | None = None,
     *,
     refused: bool = False,
+    absent: bool = False,
     barred: Sequence[str] = (),
     real: bool = True,
 ) -> tuple[str, ...]:
     """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off;
     ``lost`` is the failure for which the baseline could not be measured; ``refused``: that baseline is
-    speculation off, as the validator refuses the deployment as it stands. ``barred`` are keys of settings
+    speculation off, as the validator refuses the deployment as it stands; ``absent``: the deployment as it
+    stands is no baseline. ``barred`` are keys of settings
     that are faster and cannot win; ``real``: acceptance is."""
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
         return ("No setting could be measured.",)
     stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
-    named = "the deployment as it stands" if stands else "speculation off"
+    named = AS_IT_STANDS if stands else SPECULATION_OFF
     by_key = {row.arm: row for row in rows}
     if lost is not None:
-        what = "Speculation off" if refused else "The deployment as it stands"
+        what = "Speculation off" if refused or absent else "The deployment as it stands"
         out.append(
             f"{what} could not be measured ({lost.failure}: {lost.message}), so nothing "
             f"is shown to be faster than it; once the cause is mended, --retry-failed launches it again."
@@ -88,11 +94,7 @@ def conclude(
             if ahead > 1 + MARGIN:
                 why = "but it breaks a limit of the objective, or is not shown to beat the baseline"
             out.append(f"{best.label} was measured {percent(ahead)[1:]} faster still; {why}.")
-    if refused:
-        out.append(
-            "The deployment as it stands was not launched, so that nothing is compared with it: the "
-            "validator refuses it (--launch-anyway overrides)."
-        )
+    out += _missing_words(refused=refused, absent=absent)
     if analysis is not None and len(analysis.ties) > 1:
         tied = ", ".join(by_key[key].label for key in analysis.ties)
         out.append(f"Within 2 % of the best, as far as these launches can tell: {tied}.")
@@ -101,6 +103,21 @@ def conclude(
     if not finished:
         out.append("The study is not finished: the same command goes on where it stopped.")
     return tuple(out)
+
+
+def _missing_words(*, refused: bool, absent: bool) -> list[str]:
+    """What cannot be said where the deployment as it stands was not launched."""
+    if refused:
+        return [
+            "The deployment as it stands was not launched, so that nothing is compared with it: the "
+            "validator refuses it (--launch-anyway overrides)."
+        ]
+    if absent:
+        return [
+            "The deployment as it stands is no baseline of this study: whether anything here is faster than "
+            "it is not known."
+        ]
+    return []
 
 
 def _barred_words(labels: Sequence[str], named: str) -> str:
@@ -139,7 +156,7 @@ def _winner_words(analysis: Analysis, by_key: Mapping[str, Row], winner: Arm, na
         f"{row.label} beats {named} by {percent(found.ratio)[1:]} ({sure}, {analysis.rounds} launches each)"
     )
     off = row.against_off
-    if off is not None and named != "speculation off":
+    if off is not None and named != SPECULATION_OFF:
         span = f" ({interval(off.low, off.high)})" if off.low is not None and off.high is not None else ""
         words += f", and is {percent(off.ratio)} against speculation off{span}"
     return words + "."

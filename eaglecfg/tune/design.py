@@ -55,6 +55,14 @@ class Design:
         return self.as_is or self.off
 
     @property
+    def stands(self) -> Arm | None:
+        """The baseline that is the deployment as it stands: speculation off, where that is what stands; None
+        where it is no baseline."""
+        return (
+            self.off if self.as_is is None and self.off is not None and not self.off.changed else self.as_is
+        )
+
+    @property
     def final_arms(self) -> int:
         """Arms in each round."""
         if self.mode == "rounds":

@@ -109,15 +109,16 @@ def launch_words(design: Design) -> str:
     finals = f"{rounds} of {design.final_arms} = {design.final_arms * design.rounds} launches"
     if design.mode == "rounds":
         return finals if design.rounds == 1 else f"{finals}, every second round backwards"
+    baselines = "both baselines" if len(design.baselines) > 1 else "the baseline"
     again = f"the baseline every {ANCHOR_EVERY}th"
     if design.mode == "screen":
         return (
             f"every setting once, {again}, leaders again: {design.search_launches} launches; then "
-            f"{finals} with both baselines and the best {design.profile.finalists}"
+            f"{finals} with {baselines} and the best {design.profile.finalists}"
         )
     return (
         f"{design.search_launches} launches chosen by a sampler, {again}; then "
-        f"{finals} with both baselines and the best {design.profile.finalists}"
+        f"{finals} with {baselines} and the best {design.profile.finalists}"
     )
 
 

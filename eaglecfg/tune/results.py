@@ -9,7 +9,7 @@ from typing import Any
 
 from eaglecfg.tune.account import Account, account_of, launch_rows
 from eaglecfg.tune.arm import Arm, spelled
-from eaglecfg.tune.conclusion import conclude
+from eaglecfg.tune.conclusion import AS_IT_STANDS, SPECULATION_OFF, conclude
 from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
@@ -66,9 +66,10 @@ class Results:
     deviation as a share, ``seen`` whether it was measured here; ``resolves`` is the gain this study could
     show. ``wander`` is the median over launches of how far passes over the same prompts differed within one,
     as a share. ``rounds`` counts complete ones. ``unsettled`` counts launches whose warm-up never agreed with
-    itself. ``lost`` is the failure that leaves the deployment as it stands unmeasured: nothing wins then, as
-    nothing was compared with it. ``account`` is where the time went, ``each`` a row per launch
-    (``account.HEADER``). ``moves`` are the factors by which the machine's speed moved during the search.
+    itself. ``lost`` is the failure that leaves the baseline unmeasured: nothing wins then, as nothing was
+    compared with it. ``baseline`` names it; ``stands``: it is the deployment as it stands. ``account`` is
+    where the time went, ``each`` a row per launch (``account.HEADER``). ``moves`` are the factors by which
+    the machine's speed moved during the search.
     ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it. ``step_cost`` is
     the accept length that was simulated, None where acceptance is real; ``barred`` are
@@ -96,6 +97,8 @@ class Results:
     step_cost: float | None = None
     barred: tuple[Arm, ...] = ()
     moves: tuple[float, ...] = ()
+    baseline: str = AS_IT_STANDS
+    stands: bool = True
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
@@ -130,6 +133,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
                 finished,
                 lost,
                 refused="as it stands" in design.rejected,
+                absent=design.stands is None,
                 barred=tuple(_barred(design, history, analysis)),
                 real=design.step_cost is None,
             ),
@@ -151,6 +155,8 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         proofs=tuple(history.proofs.values()),
         step_cost=design.step_cost,
         barred=tuple(_barred(design, history, analysis).values()),
+        baseline=AS_IT_STANDS if design.stands is not None else SPECULATION_OFF,
+        stands=design.stands is not None,
     )
 
 
@@ -263,7 +269,7 @@ def _row(
         spread=math.sqrt(sum((s - mean(scores)) ** 2 for s in scores) / (len(scores) - 1))
         if len(scores) > 1
         else None,
-        against_as_is=_gain(history, key, design.as_is or design.off, analysis, phase),
+        against_as_is=_gain(history, key, design.stands, analysis, phase),
         against_off=_gain(history, key, design.off, versus_off, phase),
         tied=analysis is not None and key in analysis.ties,
         fastest=analysis is not None and key == analysis.best,
@@ -279,7 +285,7 @@ def _role(design: Design, history: History, key: str) -> str:
     if design.as_is is not None and key in (design.as_is.key, ran_key(history, design.as_is)):
         roles.append("as it stands")
     if design.off is not None and key == design.off.key:
-        roles.append("as it stands, off" if design.as_is is None else "off")
+        roles.append("as it stands, off" if design.stands is design.off else "off")
     return ", ".join(roles)
 
 

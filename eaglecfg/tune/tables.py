@@ -39,7 +39,8 @@ def header(results: Results) -> list[str]:
     """Column names; the concurrency stands here where there is only one."""
     levels = _levels(results)
     speed = f"tok/s at {levels[0]}" if len(levels) == 1 else "tok/s"
-    against = ["vs as it stands", "vs off"] if _has_off(results) else ["vs as it stands"]
+    against = ["vs as it stands"] if results.stands else []
+    against += ["vs off"] if _has_off(results) else []
     return ["setting", speed, *against, "accept", "ms/step", "spread", "launches"]
 
 
@@ -47,7 +48,8 @@ def table(results: Results) -> list[list[str]]:
     """One row per setting, best first, those of the search after those of the rounds. A cell may have lines:
     marks below the name, the interval below the gain, speed and step time by concurrency."""
     levels, off = _levels(results), _has_off(results)
-    return [_cells(row, levels, results.step_cost, off=off) for row in results.rows]
+    stands = results.stands
+    return [_cells(row, levels, results.step_cost, off=off, stands=stands) for row in results.rows]
 
 
 def _has_off(results: Results) -> bool:
@@ -59,7 +61,7 @@ def _levels(results: Results) -> list[int]:
     return sorted({level for row in results.rows for level in row.tokens_per_s})
 
 
-def _cells(row: Row, levels: Sequence[int], step_cost: float | None, *, off: bool) -> list[str]:
+def _cells(row: Row, levels: Sequence[int], step_cost: float | None, *, off: bool, stands: bool) -> list[str]:
     marks = [row.role] if row.role and row.role != row.label else []
     marks += ["winner"] if row.winner else []
     marks += ["fastest"] if row.fastest else ["tied"] if row.tied else []
@@ -68,7 +70,7 @@ def _cells(row: Row, levels: Sequence[int], step_cost: float | None, *, off: boo
     return [
         row.label + (f"\n({', '.join(marks)})" if marks else ""),
         "\n".join(_speed(row, level, named=len(levels) > 1) for level in levels) or "-",
-        _gain(row.against_as_is),
+        *([_gain(row.against_as_is)] if stands else []),
         *([_gain(row.against_off)] if off else []),
         _accepts(row, step_cost),
         "\n".join(steps) or "-",

@@ -233,6 +233,11 @@ def test_a_change_that_applies_a_winner_is_known_as_measured(
     assert text.startswith(
         "study steps measured this setting (2 steps), +12.0 % against the deployment as it stood"
     )
+    row["against_off"] = row.pop("against_as_is")
+    (record / "result.json").write_text(json.dumps({"version": 1, "settings": [row]}), encoding="utf-8")
+    run(["diff", "main:deploy/eaglecfg.yaml", "--format", "json"])
+    (deployment,) = json.loads(capsys.readouterr().out)["files"][0]["deployments"]
+    assert "(2 steps), +12.0 % against speculation off (" in deployment["results"][0]
     (record / "result.json").write_text("[" * 100_000, encoding="utf-8")
     assert run(["diff", "main:deploy/eaglecfg.yaml"]) == 0, "a record that cannot be read is none"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,7 @@ def make(
     budget: Mapping[str, Any] | None = None,
     base: Mapping[str, Any] = BASE,
     verdict: Callable[[Arm], tuple[str, ...]] = lambda arm: (),
+    baselines: Sequence[str] = ("as_it_stands", "off"),
 ) -> Design:
     """A design over ``space``."""
     study = StudyFile.model_validate(
@@ -55,6 +56,7 @@ def make(
             "profile": profile,
             "seed": seed,
             "budget": dict(budget or {}),
+            "baselines": list(baselines),
         }
     )
     document = Document("study.yaml", ".", "", {}, {})

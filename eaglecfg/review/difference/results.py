@@ -100,13 +100,16 @@ def _row(result: Mapping[str, Any], new: Effect | None) -> Mapping[str, Any] | N
 
 
 def _gain(row: Mapping[str, Any]) -> str:
-    gain = row.get("against_as_is")
+    """The gain over the deployment as it stood, or over speculation off where only that was measured."""
+    gain, other = row.get("against_as_is"), "the deployment as it stood"
+    if gain is None:
+        gain, other = row.get("against_off"), "speculation off"
     given = [gain.get(name) for name in ("ratio", "low", "high")] if isinstance(gain, dict) else []
     values = [float(value) for value in given if isinstance(value, int | float)]
     if len(values) != 3:
         return ""
     ratio, low, high = ((value - 1) * 100 for value in values)
-    return f", {ratio:+.1f} % against the deployment as it stood ({low:+.1f} to {high:+.1f} %)"
+    return f", {ratio:+.1f} % against {other} ({low:+.1f} to {high:+.1f} %)"
 
 
 def _result(folder: Path, stem: str) -> Mapping[str, Any] | None:
