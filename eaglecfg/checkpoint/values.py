@@ -9,42 +9,22 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import field
 from typing import NamedTuple
 
+from eaglecfg.checkpoint import column_blocks, zero_runs
+from eaglecfg.checkpoint.column_blocks import Blocks
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
 from eaglecfg.checkpoint.fault import FileFault, legible
-from eaglecfg.checkpoint.floats import FORMS, Judge, judge_of
+from eaglecfg.checkpoint.floats import FORMS, judge_of
 from eaglecfg.checkpoint.header import finish_header, peek_header
 from eaglecfg.checkpoint.regular import opened, read_range
 from eaglecfg.checkpoint.safetensors import Header, parse_header
+from eaglecfg.checkpoint.zero_runs import Run, add_blocks
 from eaglecfg.record import record
 
 PIECE = 1 << 20
 """Bytes read at a time; a multiple of every width."""
 
-BLOCK = 1 << 15
-"""Bytes of the blocks that are looked at for zeros: every run of zeros of twice the length covers one."""
-
-MARGINS = 16, 128
-"""Bounds of how far from the borders of a row a run has to begin or end, in values; an eighth of the row.
-Some values are zero by chance, in narrow formats many."""
-
-_ZEROS = bytes(PIECE)
-_ZERO_BLOCK = bytes(BLOCK)
-
 Told = Callable[[int, int], None]
 """Is told the bytes read so far and the bytes of all."""
-
-
-@record
-class Run:
-    """Values ``begin`` to ``end`` (exclusive), counted row by row, are zero, with others around them.
-
-    ``ragged``: it begins or ends within a row where the next row goes on otherwise, which no padding and no
-    pruning of rows or columns does.
-    """
-
-    begin: int
-    end: int
-    ragged: bool
 
 
 @record
@@ -52,8 +32,9 @@ class TensorValues:
     """What the values of one tensor are like. ``count`` is their number.
 
     ``constant`` is the one value that all have, as a person reads it. ``zero``: all are 0 or -0.
-    ``zero_run`` is the longest run of zeros, of those that cover a block. ``dead_columns`` are the first and
-    last column of the blocks asked about that hold zeros only.
+    ``start`` is the byte of its file at which it begins, ``size`` its number of bytes. ``zero_runs`` are the
+    runs of zeros that are longer than a row and cover a block, ``blocks`` what the blocks of columns asked
+    about are like.
     """
 
     tensor: TensorFact
@@ -62,8 +43,10 @@ class TensorValues:
     infinite: int = 0
     constant: str | None = None
     zero: bool = False
-    zero_run: Run | None = None
-    dead_columns: tuple[tuple[int, int], ...] = ()
+    start: int = 0
+    size: int = 0
+    zero_runs: tuple[Run, ...] = ()
+    blocks: Blocks = Blocks()
 
 
 @record
@@ -183,7 +166,7 @@ def _values(
     zero = constant = True
     first, filled = b"", b""  # the first value, and a piece of nothing else
     runs: list[tuple[int, int]] = []
-    columns = _Columns(tensor.shape, judge, block)
+    blocks = Blocks()
     with opened(place.path, place.shown) as (descriptor, _):
         while at < place.length:
             length = min(PIECE, place.length - at)
@@ -199,11 +182,18 @@ def _values(
             nan, infinite = nan + times * more[0], infinite + times * more[1]
             zero = zero and judge.all_zero(first if constant else data)
             if judge.form.zero:
-                _add_runs(runs, data, at)
-                columns.look(data, at)
+                add_blocks(runs, data, at)
             at += length
             read(at)
-        run = None if zero or not runs else _longest(descriptor, tensor, place, judge, runs)
+
+        def part(begin: int, end: int) -> bytes:
+            begin, end = max(begin, 0), min(end, place.length)  # may leave nothing, of which nothing is read
+            return read_range(descriptor, place.start + begin, end - begin, place.shown)
+
+        odd = zero or constant
+        found = () if odd else zero_runs.judged(runs, tensor.shape, judge, part)
+        if block and len(tensor.shape) == 2 and judge.form.zero and not odd:
+            blocks = column_blocks.judged(tensor.shape, block, judge, part)
     return TensorValues(
         tensor,
         place.length // judge.width,
@@ -211,78 +201,11 @@ def _values(
         infinite,
         judge.number(first) if constant else "0" if zero else None,
         zero,
-        run,
-        columns.dead(),
+        place.start,
+        place.length,
+        found,
+        blocks,
     )
-
-
-def _add_runs(runs: list[tuple[int, int]], data: bytes, at: int) -> None:
-    """Add the blocks of ``data``, which begins at byte ``at`` of its tensor, that are zeros throughout."""
-    for begin in range(0, len(data) - BLOCK + 1, BLOCK):
-        if data.startswith(_ZERO_BLOCK, begin):
-            if runs and runs[-1][1] == at + begin:
-                runs[-1] = runs[-1][0], at + begin + BLOCK
-            else:
-                runs.append((at + begin, at + begin + BLOCK))
-
-
-class _Columns:
-    """Which blocks of columns of a matrix have been zeros so far. A block with one other value is let go."""
-
-    def __init__(self, shape: tuple[int, ...], judge: Judge, block: int | None) -> None:
-        self._judge = judge
-        self._block = block or 0
-        self._row = shape[1] * judge.width if block and len(shape) == 2 else 0
-        self._zero = set(range(shape[1] // block)) if block and len(shape) == 2 else set()
-
-    def look(self, data: bytes, at: int) -> None:
-        """Look at ``data``, which begins at byte ``at`` of the matrix."""
-        width = self._block * self._judge.width
-        for block in sorted(self._zero):
-            row = at // self._row
-            while (begin := row * self._row + block * width) < at + len(data):
-                first, last = max(begin - at, 0), begin + width - at
-                row += 1
-                if last > first and not (
-                    data.startswith(_ZEROS[: min(last, len(data)) - first], first)
-                    or self._judge.all_zero(data[first:last])
-                ):
-                    self._zero.discard(block)
-                    break
-
-    def dead(self) -> tuple[tuple[int, int], ...]:
-        return tuple((block * self._block, (block + 1) * self._block - 1) for block in sorted(self._zero))
-
-
-def _longest(
-    descriptor: int, tensor: TensorFact, place: Place, judge: Judge, runs: list[tuple[int, int]]
-) -> Run:
-    """The longest of ``runs`` (in bytes), to the value."""
-    begin, end = max(runs, key=lambda run: run[1] - run[0])
-
-    def read(first: int, last: int) -> bytes:
-        first, last = max(first, 0), min(last, place.length)  # may leave nothing, of which nothing is read
-        return read_range(descriptor, place.start + first, last - first, place.shown)
-
-    first = begin // judge.width - judge.zeros_last(read(begin - BLOCK, begin))
-    last = end // judge.width + judge.zeros_first(read(end, end + BLOCK))
-    row = tensor.shape[-1] if len(tensor.shape) > 1 else 0
-    if not row or last - first <= row:
-        return Run(first, last, ragged=False)
-    before, after = (
-        first % row,
-        last % row,
-    )  # columns of the first row ahead of the run, of the last row in it
-    ragged = False
-    margin = max(MARGINS[0], min(row // 8, MARGINS[1]))
-    if margin <= before <= row - margin:
-        # Where the row above has zeros in the same columns, the columns are padding.
-        above = read((first - row) * judge.width, (first - before) * judge.width)
-        ragged = first < row or not judge.all_zero(above)
-    if margin <= after <= row - margin and not ragged:
-        below = read((last - after + row) * judge.width, (last + row) * judge.width)
-        ragged = not below or not judge.all_zero(below)
-    return Run(first, last, ragged)
 
 
 def _same(
@@ -291,7 +214,10 @@ def _same(
     places: Mapping[str, Place],
     unread: Mapping[str, str],
 ) -> bool:
-    """Whether two tensors have one dtype, one shape and the same bytes. Others mostly differ at once."""
+    """Whether two tensors have one dtype, one shape and the same bytes. Others mostly differ at once.
+
+    A file that ends within one of them makes them differ.
+    """
     first, second = pair
     if first not in places or second not in places:
         return False
@@ -305,10 +231,14 @@ def _same(
             mine == its for mine, its in zip(_pieces(places[first]), _pieces(places[second]), strict=True)
         )
     except (FileFault, ValueError):
-        return False
+        return False  # what is not there is equal to nothing
 
 
 def _pieces(place: Place) -> Iterator[bytes]:
     with opened(place.path, place.shown) as (descriptor, _):
         for at in range(0, place.length, PIECE):
-            yield read_range(descriptor, place.start + at, min(PIECE, place.length - at), place.shown)
+            length = min(PIECE, place.length - at)
+            data = read_range(descriptor, place.start + at, length, place.shown)
+            if len(data) < length:
+                raise ValueError(f"{place.shown} ends first")
+            yield data

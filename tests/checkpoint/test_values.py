@@ -14,11 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eaglecfg.checkpoint import zero_runs
+from eaglecfg.checkpoint.column_blocks import Blocks
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.checkpoint.floats import FORMS, Judge
 from eaglecfg.checkpoint.load import read_checkpoint
 from eaglecfg.checkpoint.sketch import size_of, write_checkpoint
-from eaglecfg.checkpoint.values import BLOCK, PIECE, DraftValues, TensorValues, read_values
+from eaglecfg.checkpoint.values import PIECE, DraftValues, TensorValues, read_values
+from eaglecfg.checkpoint.zero_runs import BLOCK, MOST_RUNS
 
 CONFIG = {"architectures": ["LlamaForCausalLMEagle3"], "num_hidden_layers": 1}
 NAN = {
@@ -93,7 +96,7 @@ def values_of(facts: CheckpointFacts, name: str = "fc.weight", block: int = 0) -
 def test_ordinary_values_are_not_blamed(dtype: str, tmp_path: Path) -> None:
     found = values_of(write(tmp_path, dtype, [37, 41], noise(dtype, 37 * 41)))
     assert (found.count, found.nan, found.infinite, found.zero) == (37 * 41, 0, 0, False)
-    assert (found.zero_run, found.dead_columns) == (None, ())
+    assert (found.zero_runs, found.blocks) == ((), Blocks())
 
 
 @pytest.mark.parametrize(("dtype", "value"), cases(NAN))
@@ -154,7 +157,7 @@ def test_minus_zero_is_zero(dtype: str, tmp_path: Path) -> None:
 def test_holes_of_the_file_are_zeros(dtype: str, tmp_path: Path) -> None:
     write_checkpoint(tmp_path / "draft", CONFIG, {"fc.weight": (dtype, [640, 480])})
     found = values_of(read_checkpoint(tmp_path, "draft", role="draft"))
-    assert (found.zero, found.constant, found.zero_run) == (True, "0", None)
+    assert (found.zero, found.constant, found.zero_runs) == (True, "0", ())
 
 
 def test_a_scale_of_powers_of_two_has_no_zero(tmp_path: Path) -> None:
@@ -250,8 +253,10 @@ def test_dead_columns_are_found_block_by_block(
     for block in dead:
         row[block * width * size : (block + 1) * width * size] = bytes(width * size)
     facts = write(tmp_path, dtype, [rows, 3 * width], bytes(row) * rows)
-    found = values_of(facts, block=width).dead_columns
-    assert found == tuple((block * width, (block + 1) * width - 1) for block in dead)
+    found = values_of(facts, block=width).blocks
+    zero = tuple(columns for columns, value in found.dead if value == "0")
+    assert zero == tuple((block * width, (block + 1) * width - 1) for block in dead)
+    assert found.same == ()
 
 
 @pytest.mark.parametrize("row", [0, 1, 450, 899])
@@ -260,7 +265,7 @@ def test_one_value_in_a_block_keeps_it_alive(row: int, tmp_path: Path) -> None:
     data = bytearray((noise("BF16", width) + bytes(2 * width)) * rows)
     data[(row * 2 + 2) * width * 2 - 1] = 0x3C
     facts = write(tmp_path, "BF16", [rows, 2 * width], bytes(data))
-    assert values_of(facts, block=width).dead_columns == ()
+    assert values_of(facts, block=width).blocks == Blocks()
 
 
 def holed(folder: Path, shape: tuple[int, int], *holes: tuple[int, int]) -> TensorValues:
@@ -282,8 +287,7 @@ def holed(folder: Path, shape: tuple[int, int], *holes: tuple[int, int]) -> Tens
     ],
 )
 def test_a_hole_is_told_to_the_value(begin: int, end: int, tmp_path: Path) -> None:
-    run = holed(tmp_path, (1200, 1000), (begin, end)).zero_run
-    assert run is not None
+    (run,) = holed(tmp_path, (1200, 1000), (begin, end)).zero_runs
     assert (run.begin, run.end, run.ragged) == (begin, end, True)
 
 
@@ -302,8 +306,53 @@ def test_a_hole_is_told_to_the_value(begin: int, end: int, tmp_path: Path) -> No
     ],
 )
 def test_padding_and_pruning_are_no_holes(holes: list[tuple[int, int]], tmp_path: Path) -> None:
-    run = holed(tmp_path, (1200, 1000), *holes).zero_run
-    assert run is None or not run.ragged
+    assert not any(run.ragged for run in holed(tmp_path, (1200, 1000), *holes).zero_runs)
+
+
+def test_every_hole_is_judged_and_padding_hides_none(tmp_path: Path) -> None:
+    holes = [(100_300, 150_700), (300_000, 360_000), (500_400, 540_100), (800_000, 1_200_000)]
+    runs = holed(tmp_path, (1200, 1000), *holes).zero_runs
+    assert [(run.begin, run.end) for run in runs] == holes
+    assert [run.ragged for run in runs] == [True, False, True, False]
+    assert [run.rows for run in runs] == [(101, 150), (300, 360), (501, 540), (800, 1200)]
+
+
+def test_of_a_pattern_of_very_many_runs_the_longest_are_judged() -> None:
+    longer = (9 * BLOCK, 13 * BLOCK)
+    runs = [longer, *((at * BLOCK, (at + 2) * BLOCK) for at in range(16, 16 + 4 * MOST_RUNS, 4))]
+    shape, judge = (4 * MOST_RUNS + 20, BLOCK // 2), Judge(FORMS["BF16"])
+    found = zero_runs.judged(runs[::-1], shape, judge, lambda begin, end: noise("BF16", (end - begin) // 2))
+    assert len(found) == MOST_RUNS
+    assert (found[0].begin, found[0].rows) == (longer[0] // 2, (9, 13))
+    assert not any(run.ragged for run in found)
+
+
+@pytest.mark.parametrize("dtype", ["F32", "BF16"])
+@pytest.mark.parametrize("rows", [4, 900])
+def test_equal_and_constant_blocks_are_found(dtype: str, rows: int, tmp_path: Path) -> None:
+    width, size = 300, FORMS[dtype].width
+    cells = [noise(dtype, width + row)[: width * size] for row in range(rows)]
+    one = bytes.fromhex("0000003f" if size == 4 else "003f")
+    data = b"".join(cell + one * width + cell + cell[::-1] for cell in cells)
+    found = values_of(write(tmp_path, dtype, [rows, 4 * width], data), block=width).blocks
+    assert found.dead == (((300, 599), "0.5"),)
+    assert found.same == (((0, 299), (600, 899)),)
+
+
+def test_blocks_that_are_alike_but_in_the_last_row_differ(tmp_path: Path) -> None:
+    rows, width = 2000, 300
+    data = bytearray(noise("BF16", width) * 2 * rows)
+    data[-2] ^= 1
+    assert values_of(write(tmp_path, "BF16", [rows, 2 * width], bytes(data)), block=width).blocks == Blocks()
+
+
+def test_blocks_of_identities_are_not_told_to_be_the_same(tmp_path: Path) -> None:
+    width = 64
+    rows = [bytearray(2 * width) for _ in range(width)]
+    for at, row in enumerate(rows):
+        row[2 * at : 2 * at + 2] = b"\x80\x3f"
+    data = b"".join(bytes(row) * 3 for row in rows)
+    assert values_of(write(tmp_path, "BF16", [width, 3 * width], data), block=width).blocks == Blocks()
 
 
 def test_the_same_bytes_are_the_same(tmp_path: Path) -> None:
@@ -317,6 +366,18 @@ def test_the_same_bytes_are_the_same(tmp_path: Path) -> None:
     facts = read_checkpoint(tmp_path, "draft", role="draft")
     pairs = [("a", other) for other in "bcdex"]
     assert read_values(facts, "abcde", twins=pairs).same == (("a", "b"),)
+
+
+@pytest.mark.parametrize("size", [8, 1_000, 300_000, 1_700_000])
+def test_what_is_not_there_is_not_the_same(size: int, tmp_path: Path) -> None:
+    """The file ends before the second of two tensors, within it, or before both."""
+    tensors = dict.fromkeys("ab", ("BF16", [700, 700]))
+    write_checkpoint(tmp_path / "draft", CONFIG, tensors, dict.fromkeys("ab", noise("BF16", 490_000)))
+    facts = read_checkpoint(tmp_path, "draft", role="draft")
+    path = tmp_path / "draft/model.safetensors"
+    assert read_values(facts, "ab", twins=[("a", "b")]).same == (("a", "b"),)
+    os.truncate(path, path.stat().st_size - 1_960_000 + size)
+    assert read_values(facts, "ab", twins=[("a", "b")]).same == ()
 
 
 @pytest.mark.parametrize("dtype", ["I8", "U8", "I32", "I64", "BOOL", "F4", "C64"])

@@ -20,6 +20,7 @@ DOES = {
     "norm": "what passes such a norm becomes zero",
     "embedding": "the draft cannot tell one token from another",
     "attention": "the draft's attention cannot tell one token from another",
+    "scale": "what is multiplied by such a scale is zero, and what is divided by it infinite",
     "mlp": "the draft's MLP adds nothing of use",
 }
 """Part -> what comes of it, the gravest first."""
@@ -28,7 +29,7 @@ DOES = {
 def check(ctx: Context) -> Iterator[Item]:
     """Every value must be finite, and no weight may be zero or one value throughout."""
     assert ctx.values is not None
-    yield from undecided(ctx.values)
+    yield from undecided(ctx)
     every = ctx.values.tensors.values()
     odd = [each for each in every if each.nan or each.infinite]
     if odd:
@@ -38,10 +39,9 @@ def check(ctx: Context) -> Iterator[Item]:
         (role[each.tensor.name], each)
         for each in every
         if each.constant is not None
-        and each.count > 1
         and not (each.nan or each.infinite)
         and each.tensor.name in role
-        and (each.zero or role[each.tensor.name] != "norm")
+        and (each.zero or (each.count > 1 and role[each.tensor.name] not in ("norm", "scale")))
     ]
     if dead:
         yield _dead(ctx, dead)
@@ -92,7 +92,8 @@ def _dead(ctx: Context, dead: Sequence[tuple[str, TensorValues]]) -> Finding:
     if len(dead) == 1:
         first = tensors[0]
         value = "zero" if first.zero else first.constant
-        message = f"the draft's {first.tensor.name} is {value} throughout, in all its {first.count:,} values"
+        where = f"throughout, in all its {first.count:,} values" if first.count > 1 else "in its one value"
+        message = f"the draft's {first.tensor.name} is {value} {where}"
     else:
         names = listed([each.tensor.name for each in tensors])
         message = f"{len(dead):,} tensors of the draft are {what} throughout: {names}"
@@ -102,15 +103,18 @@ def _dead(ctx: Context, dead: Sequence[tuple[str, TensorValues]]) -> Finding:
         why=f"{DOES[part]}; {UNSEEN}, and the accept length falls{'' if part == 'mlp' else ' towards 1'}",
         help="no training leaves a weight so: it was never written (an export of uninitialised or meta "
         "tensors, a copy that was interrupted), so export or download the draft again",
-        evidence=tuple(
-            tensor_line(each.tensor, f"all its {each.count:,} values are {each.constant}")
-            for each in tensors[:SHOWN]
-        ),
+        evidence=tuple(tensor_line(each.tensor, _all(each)) for each in tensors[:SHOWN]),
         values={
             "tensors": [each.tensor.name for each in tensors],
             "constants": [each.constant for each in tensors],
         },
     )
+
+
+def _all(values: TensorValues) -> str:
+    if values.count == 1:
+        return f"its one value is {values.constant}"
+    return f"all its {values.count:,} values are {values.constant}"
 
 
 RULE = Rule(
@@ -119,5 +123,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
-    needs=(Need.WEIGHTS, Need.DRAFT_TENSORS),
+    needs=(Need.WEIGHTS,),
 )

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import tensor_line
-from eaglecfg.rules.model import Finding, Item, Need, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.weights.reading import twins_of, undecided
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """gate_proj and up_proj of a layer must differ, and q_proj from k_proj and v_proj."""
     assert ctx.values is not None
     assert ctx.draft is not None
-    if ctx.values.reason:
-        yield NotChecked(ctx.values.reason, help=ctx.values.help)
-        return
-    for reason in ctx.values.unread:
-        yield NotChecked(reason, incomplete=True)
+    twins = {name for pair in twins_of(ctx.draft.tensors) for name in pair}
+    if twins or ctx.values.reason:
+        # Whole numbers are compared as well, so that their format leaves nothing unchecked.
+        yield from (each for each in undecided(ctx, *twins) if each.incomplete)
     judged = ctx.values.tensors
     for first, second in ctx.values.same:
         alike = judged.get(first)
@@ -43,5 +43,5 @@ RULE = Rule(
     severity=Severity.WARNING,
     today=Today.SILENT,
     check=check,
-    needs=(Need.WEIGHTS, Need.DRAFT_TENSORS),
+    needs=(Need.WEIGHTS,),
 )

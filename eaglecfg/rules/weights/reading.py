@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
@@ -20,6 +20,15 @@ if TYPE_CHECKING:
     from eaglecfg.rules.context import Context
 
 FC = "fc.weight"
+FED = (
+    *("q_proj", "k_proj", "v_proj", "qkv_proj"),
+    *("q_a_proj", "kv_a_proj_with_mqa", "fused_qkv_a_proj_with_mqa"),
+)
+"""Weights of attention that take what enters the layer."""
+
+SCALES = (".weight_scale", ".weight_scale_inv", ".weight_scale_2", ".input_scale", ".scales")
+"""Numbers beside a quantised weight that it, or what it is multiplied by, is multiplied or divided by."""
+
 TWINS = (
     ("mlp.gate_proj.weight", "mlp.up_proj.weight"),
     ("self_attn.q_proj.weight", "self_attn.k_proj.weight"),
@@ -42,7 +51,7 @@ def weigher(told: Callable[[str], Told] | None = None) -> Callable[[Context], Dr
         unread = _out_of_reach(draft)
         if unread is not None:
             return unread
-        wanted, blocks, twins = frozenset(parts(context)), _blocks(context), _twins(draft.tensors)
+        wanted, blocks, twins = frozenset(parts(context)), _blocks(context), twins_of(draft.tensors)
         key = (draft.folder, draft.shown, wanted, *blocks.items())
         if key not in known:
             tell = told(draft.shown) if told is not None else None
@@ -64,23 +73,26 @@ def _out_of_reach(draft: CheckpointFacts) -> DraftValues | None:
             reason=f"{draft.shown} holds .bin files; values are read from safetensors files only",
             help="save the draft as safetensors",
         )
+    if not draft.tensors:
+        return DraftValues(reason=f"no weights of {draft.shown} could be read")
     return None
 
 
-def parts(context: Context) -> dict[str, str]:
-    """The tensors of the draft that run, each with its part: those of ExpectedTensor, or ``other``.
+def parts(context: Context, among: Collection[str] | None = None) -> dict[str, str]:
+    """The tensors of the draft that run, each with its part: those of ExpectedTensor, or ``other``. Of the
+    names ``among``, or of the tensors whose header was read.
 
     Where this engine version builds no such draft, all but embedding and vocabulary maps are taken to run.
     """
     assert context.draft is not None
     built = wiring(context)
-    named = context.draft.tensors
+    named = context.draft.tensors if among is None else among
     if built is None:
         return {name: _guessed(name) for name in named if not is_map(name) and "embed_tokens" not in name}
     runs = [each for each in built.tensors if _runs(each, built)]
     out = {name: each.part for each in runs for name in (*each.names, *each.instead) if name in named}
-    stems = {name.rpartition(".")[0] for name in out}
-    # Biases and the scales of quantised weights; of the rest the engine loads nothing.
+    stems = {name.rpartition(".")[0] for each in runs for name in (*each.names, *each.instead)}
+    # Biases, packed weights and the scales of quantised ones; of the rest the engine loads nothing.
     beside = (name for name in named if name.rpartition(".")[0] in stems and built.expected(name) is None)
     return {**out, **dict.fromkeys(beside, "other")}
 
@@ -102,14 +114,15 @@ def _guessed(name: str) -> str:
 
 
 def must_differ(context: Context) -> dict[str, str]:
-    """The tensors, each with its part, that do nothing when their values are all alike."""
+    """The tensors, each with its part, that do nothing when their values are all alike; scales: all zero."""
     assert context.draft is not None
     kind = context.draft.config.value("model_type") if context.draft.config is not None else None
     # The norms of Gemma add 1 to what is stored. No EAGLE-3 class does, but a draft may be converted.
     free = {"other", "norm"} if str(kind).startswith("gemma") else {"other"}
-    return {
+    runs = parts(context)
+    return {name: "scale" for name in runs if name.endswith(SCALES)} | {
         name: part
-        for name, part in parts(context).items()
+        for name, part in runs.items()
         if part not in free
         and name.endswith(".weight")
         and (part == "norm" or len(context.draft.tensors[name].shape) > 1)
@@ -128,12 +141,29 @@ def fused(context: Context) -> tuple[TensorFact, int] | None:
     return None if fc is None or fc.shape != built.fc_shape else (fc, built.state_width)
 
 
+def fed(context: Context) -> tuple[list[TensorFact], int]:
+    """The weights of attention whose columns belong to the embedding first and then to the state, as many to
+    each; and the width of one."""
+    built = wiring(context)
+    if built is None or context.draft is None or not built.hidden:
+        return [], 0
+    names = (
+        name
+        for each in built.tensors
+        if each.part == "attention" and each.shape[1:] == (2 * built.hidden,)
+        for name in (*each.names, *each.instead)
+    )
+    leaves = tuple(f".{name}.weight" for name in FED)
+    found = (context.draft.tensors.get(name) for name in dict.fromkeys(names) if name.endswith(leaves))
+    return [each for each in found if each and each.shape[1:] == (2 * built.hidden,)], built.hidden
+
+
 def _blocks(context: Context) -> Mapping[str, int]:
-    found = fused(context)
-    return {} if found is None else {found[0].name: found[1]}
+    state, (attention, width) = fused(context), fed(context)
+    return ({} if state is None else {state[0].name: state[1]}) | {each.name: width for each in attention}
 
 
-def _twins(names: Mapping[str, TensorFact]) -> Sequence[tuple[str, str]]:
+def twins_of(names: Mapping[str, TensorFact]) -> Sequence[tuple[str, str]]:
     """Pairs of tensors of one layer that must differ."""
     pairs = [
         (name, f"{name.removesuffix(first)}{second}")
@@ -144,10 +174,18 @@ def _twins(names: Mapping[str, TensorFact]) -> Sequence[tuple[str, str]]:
     return [pair for pair in pairs if pair[1] in names]
 
 
-def undecided(values: DraftValues, *only: str) -> Iterator[NotChecked]:
-    """Why some values, or those of the tensors ``only``, were not judged."""
+def undecided(context: Context, *only: str) -> Iterator[NotChecked]:
+    """Why some values, or those of the tensors ``only``, were not judged.
+
+    The run is incomplete where they could not be read, since it was asked to; not where their format is one
+    that is not judged.
+    """
+    values, draft = context.values, context.draft
+    assert values is not None
+    assert draft is not None
     if values.reason:
-        yield NotChecked(values.reason, help=values.help)
+        yield NotChecked(values.reason, incomplete=True, help=values.help)
+        return
     for reason in values.unread:
         yield NotChecked(reason, incomplete=True)
     other = [tensor for tensor in values.not_judged if not only or tensor.name in only]
@@ -158,4 +196,9 @@ def undecided(values: DraftValues, *only: str) -> Iterator[NotChecked]:
         yield NotChecked(f"{names} {verb} {dtypes}; values of whole-number and packed formats are not judged")
     cut = [name for name in values.cut if not only or name in only]
     if cut:
-        yield NotChecked(f"the draft's file ends before the values of {listed(cut)} do")
+        reason = f"the draft's file ends before the values of {listed(cut)} do"
+        yield NotChecked(reason, incomplete=True)
+    away = [] if only else sorted(parts(context, (draft.names or frozenset()) - draft.tensors.keys()))
+    if away:
+        reason = f"the values of {listed(away)} could not be read: no file that could be opened holds them"
+        yield NotChecked(reason, incomplete=True)
