@@ -19,7 +19,8 @@ class FieldSpec:
     """A field as declared. ``text``: it takes the scalar's spelling in the source (``2.30`` stays ``2.30``).
     ``examples``: good values as a file would hold them, for editors and for the reference page.
 
-    ``gt`` is the bound that a number must be above, ``min_length`` the least number of items of a list.
+    ``gt`` is the bound that a number must be above, ``le`` the largest that it may be, ``min_length`` the
+    least number of items of a list.
     """
 
     description: str
@@ -28,6 +29,7 @@ class FieldSpec:
     gt: float | None
     min_length: int | None
     examples: Sequence[Any] = ()
+    le: float | None = None
 
 
 def Field(
@@ -36,6 +38,7 @@ def Field(
     default: Any = REQUIRED,
     text: bool = False,
     gt: float | None = None,
+    le: float | None = None,
     min_length: int | None = None,
     examples: Sequence[Any] = (),
 ) -> Any:
@@ -43,7 +46,7 @@ def Field(
 
     Within an annotation only the bounds count, as in ``list[Annotated[int, Field(gt=0)]]``.
     """
-    return FieldSpec(description, default, text, gt, min_length, examples)
+    return FieldSpec(description, default, text, gt, min_length, examples, le)
 
 
 @record
@@ -128,6 +131,6 @@ def _marked(kind: Any, mark: Any) -> core.CoreSchema:
 
 
 def _bounded(schema: core.CoreSchema, spec: FieldSpec) -> core.CoreSchema:
-    bounds = {"gt": spec.gt, "min_length": spec.min_length}
+    bounds = {"gt": spec.gt, "le": spec.le, "min_length": spec.min_length}
     given: Any = {name: bound for name, bound in bounds.items() if bound is not None}
     return {**schema, **given} if given else schema

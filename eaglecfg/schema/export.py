@@ -11,6 +11,7 @@ from pydantic_core.core_schema import ModelSchema
 from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.deployment import ConfigFile, Parallel, Speculative
 from eaglecfg.schema.load import EMPTY_BLOCKS
+from eaglecfg.schema.load_study import EMPTY_BLOCKS as EMPTY_IN_STUDIES
 from eaglecfg.schema.nccl_block import nccl_block
 from eaglecfg.schema.once import once
 from eaglecfg.schema.server_block import server_block
@@ -31,7 +32,7 @@ Schema = dict[str, Any]
 def json_schemas() -> dict[str, Schema]:
     """File name -> JSON Schema (draft 7) of eaglecfg.yaml, of a study file and of a training record."""
     config = _with_defaults(_with_blocks(_schema(ConfigFile, "eaglecfg.schema.json", "eaglecfg.yaml")))
-    study = _schema(StudyFile, "study.schema.json", "eaglecfg study")
+    study = _with_empty_blocks(_schema(StudyFile, "study.schema.json", "eaglecfg study"))
     training = _schema(TrainingRecord, "eaglecfg-training.schema.json", "eaglecfg-training.json")
     return {
         "eaglecfg.schema.json": once(config),
@@ -79,7 +80,7 @@ def _schema(model: type[StrictModel], name: str, title: str) -> Schema:
             if field.examples:
                 part["properties"][key]["examples"] = list(field.examples)
     schema.pop("title", None)
-    if "suppress" in schema["properties"]:
+    if model is ConfigFile:
         _or_null(schema["properties"]["suppress"])
     return {"$schema": DRAFT, "$id": f"urn:eaglecfg:{name}", "title": title, **schema}
 
@@ -132,6 +133,13 @@ def _with_blocks(schema: Schema) -> Schema:
         block[key] = {"allOf": [_ref(name)], **_told(block[key])}
     for name in EMPTY_BLOCKS:
         _or_null(block[name])
+    return schema
+
+
+def _with_empty_blocks(schema: Schema) -> Schema:
+    for *around, key in EMPTY_IN_STUDIES:
+        block = schema["definitions"][around[0].capitalize()] if around else schema
+        _or_null(block["properties"][key])
     return schema
 
 

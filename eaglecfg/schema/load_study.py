@@ -17,6 +17,17 @@ from eaglecfg.source.span import KeyPath
 _CONFIG_KEYS = frozenset(("deployments", "engine", "defaults"))
 _STUDY_KEYS = frozenset(("space", "workload", "objective", "budget", "launch", "config"))
 
+EMPTY_BLOCKS = (
+    ("suppress",),
+    ("baselines",),
+    ("budget",),
+    ("objective",),
+    ("objective", "limits"),
+    ("launch", "env"),
+    ("launch", "flags"),
+)
+"""Keys of a study for which ``budget:`` with nothing below means the same as no such key."""
+
 
 def kind_of(document: Document) -> Literal["config", "study"] | None:
     """Which kind of file ``document`` is, by its keys; None where no key tells."""
@@ -35,8 +46,12 @@ def load_study(document: Document) -> LoadedStudy:
     if not isinstance(document.data, dict):
         return LoadedStudy(document, None)  # kind_of takes only mappings for studies
     given = gather(document, (), is_text)
-    if given.data.get("suppress", ()) is None:
-        del given.data["suppress"]
+    for *around, key in EMPTY_BLOCKS:
+        block = given.data
+        for name in around:
+            block = block.get(name) if isinstance(block, dict) else None
+        if isinstance(block, dict) and key in block and block[key] is None:
+            del block[key]
     unknown = doubtful(document, given, is_text)
     accepted = accept(StudyFile, given.data, take_out(given.data, unknown))
     problems = [problem_of(StudyFile, refusal, document, lambda path: path) for refusal in accepted.refusals]

@@ -149,8 +149,10 @@ def _one(schema: Schema, value: Schema, kind: str, title: str, place: str) -> st
     word = _WORDS[kind]
     if low is not None and high is not None:
         return f"{word}, {low} to {high}"
-    if low is not None or high is not None:
+    if low is not None or (high is not None and above is None):
         return f"{word}, at least {low}" if low is not None else f"{word}, at most {high}"
+    if above is not None and high is not None:
+        return f"{word} above {above}, at most {high}"
     return f"{word} above {above}" if above is not None else word
 
 

@@ -15,6 +15,9 @@ def _form_of_stop(value: Any) -> str:
 
 StopForm = Annotated[Literal["group"] | list[str], Tagged(_form_of_stop, ("<group>", "<command>"))]
 
+DAY_S = 86_400
+"""No start of a server takes longer, and no clock counts in infinities."""
+
 
 class Launch(StrictModel):
     """How a server is started. The server's own flags follow the prefix."""
@@ -42,10 +45,10 @@ class Launch(StrictModel):
         text=True,
         examples=[["--log-level", "warning"]],
     )
-    startup_s: float = Field(
+    startup_s: Annotated[float, Field(gt=0, le=DAY_S)] = Field(
         default=600.0, description="Start-up limit in seconds until launches have been seen.", examples=[900]
     )
-    start_s: Annotated[float, Field(gt=0)] | None = Field(
+    start_s: Annotated[float, Field(gt=0, le=DAY_S)] | None = Field(
         default=None,
         description="Seconds that a start is expected to take: for the time plan, until launches were seen.",
         examples=[150],

@@ -93,8 +93,12 @@ def _takes(refusal: Refusal) -> str:
         return f"{choices} or a mapping" if refusal.path[-1:] == ("speculative",) else choices
     for bound, word in (("gt", "above"), ("ge", "of at least"), ("lt", "below"), ("le", "of at most")):
         if bound in refusal.context:
-            return f"a number {word} {refusal.context[bound]}"
+            return f"a number {word} {_number(refusal.context[bound])}"
     return _TAKES.get(refusal.reason, "another kind of value")
+
+
+def _number(bound: Any) -> str:
+    return str(int(bound)) if isinstance(bound, float) and bound.is_integer() else str(bound)
 
 
 def shown_value(value: Any, place: Place | None) -> str:
@@ -102,7 +106,7 @@ def shown_value(value: Any, place: Place | None) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, list):
-        return "a list"
+        return "a list" if value else "an empty list"
     if isinstance(value, dict):
         return "a mapping"
     text = place.text if place is not None and place.text is not None else str(value)

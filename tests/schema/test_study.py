@@ -24,6 +24,16 @@ budget: {launches: 120, hours: 9, until: 07:00}
 profile: overnight
 """
 
+LEAST = """\
+version: 1
+config: eaglecfg.yaml
+deployment: chat
+launch:
+  prefix: [x]
+space: {nccl.proto: [unset, LL]}
+workload: {prompts: p}
+"""
+
 
 def load(text: str) -> LoadedStudy:
     return load_study(parse_document(text, "study.yaml", "."))
@@ -88,3 +98,42 @@ def test_a_refused_option_leaves_the_study_standing() -> None:
 )
 def test_the_keys_tell_what_kind_of_file_it_is(text: str, kind: str | None) -> None:
     assert kind_of(parse_document(text, "x.yaml", ".")) == kind
+
+
+@pytest.mark.parametrize(
+    "empty", ["budget:", "objective:", "baselines:", "suppress:", "objective: {limits: }", "# none"]
+)
+def test_a_block_of_a_study_with_nothing_below_it_is_no_block(empty: str) -> None:
+    found = load_study(parse_document(f"{LEAST}{empty}\n", "study.yaml", "."))
+    assert found.problems == ()
+    assert found.model is not None
+    assert found.model == load_study(parse_document(LEAST, "study.yaml", ".")).model
+
+
+@pytest.mark.parametrize("below", ["env:", "flags:"])
+def test_so_is_one_of_the_launch(below: str) -> None:
+    text = LEAST.replace("prefix: [x]", f"prefix: [x]\n  {below}")
+    found = load_study(parse_document(text, "study.yaml", "."))
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("key", ["startup_s", "start_s"])
+@pytest.mark.parametrize(
+    ("value", "takes"),
+    [
+        ("0", "a number above 0, not 0"),
+        ("-3", "a number above 0, not -3"),
+        (".inf", "a number of at most 86400, not .inf"),
+        (".nan", "a number"),
+        ("1e300", "a number of at most 86400, not 1e300"),
+    ],
+)
+def test_times_of_a_start_are_those_of_a_clock(key: str, value: str, takes: str) -> None:
+    text = LEAST.replace("prefix: [x]", f"prefix: [x]\n  {key}: {value}")
+    (problem,) = load_study(parse_document(text, "study.yaml", ".")).problems
+    assert problem.message.startswith(f"launch.{key} takes {takes}")
+
+
+def test_an_empty_list_is_called_that() -> None:
+    (problem,) = load_study(parse_document(f"{LEAST}baselines: []\n", "study.yaml", ".")).problems
+    assert problem.message == "baselines takes a list of at least one, not an empty list"

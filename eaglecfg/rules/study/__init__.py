@@ -21,6 +21,8 @@ from eaglecfg.rules.study import (
     ec715_workload_source,
     ec716_launch_hides_variable,
     ec717_launch_hides_flag,
+    ec718_start_over_limit,
+    ec719_baseline_twice,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -41,4 +43,6 @@ RULES: tuple[Rule, ...] = (
     ec715_workload_source.RULE,
     ec716_launch_hides_variable.RULE,
     ec717_launch_hides_flag.RULE,
+    ec718_start_over_limit.RULE,
+    ec719_baseline_twice.RULE,
 )
