@@ -119,6 +119,35 @@ def test_a_hub_id_that_is_not_here_is_unread(run_line: RunLine, pair: Path) -> N
     assert rules(out) == []
 
 
+ALL = ["EC818", "EC819", "EC820", "EC821"]
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_a_check_asked_for_that_could_not_run_is_incomplete(
+    rule: str,
+    run_line: RunLine,
+    pair: Path,  # noqa: F811
+) -> None:
+    code, out, _ = run_line("validate", "--weights", "--select", rule)
+    assert code == 3
+    assert "no weights of lab/model could be read — incomplete" in out
+    assert "OK" not in out
+
+
+@pytest.fixture
+def pickled(broken: Path) -> Path:
+    """The same draft as a .bin file."""
+    (broken / "draft/model.safetensors").rename(broken / "draft/pytorch_model.bin")
+    return broken
+
+
+@pytest.mark.parametrize("style", ["text", "concise", "json", "github", "sarif", "gitlab"])
+def test_every_format_says_what_was_not_read(style: str, run_line: RunLine, pickled: Path) -> None:
+    code, out, _ = run_line("validate", "--weights", "--select", "EC818", "--format", style)
+    assert code == 3
+    assert "draft holds .bin files; values are read from safetensors files only" in out
+
+
 def test_progress_is_told_only_where_it_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
     told = progress("models/draft", lambda: now)
