@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from eaglecfg.cli.output import say, traceback_option
+from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_check import check, show_check
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.history import History, fold
@@ -79,6 +79,8 @@ def _words(opened: Opened, found: Any) -> list[str]:
         lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
     left = f", {found.left} left, about {duration(found.left_s)}" if found.left else ""
     lines.append(f"  done     {found.done} launches{left}")
+    if found.aside:
+        lines.append(f"  aside    {_launches(found.aside)}, {found.aside_why}")
     if found.failures:
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(found.failures.items()))
         lines.append(f"  failed   {kinds}")
@@ -88,6 +90,10 @@ def _words(opened: Opened, found: Any) -> list[str]:
         lines.append(f"  quiet    nothing was written to the record for {duration(found.quiet_s)}")
     lines.append(f"  record   {near(opened.folder)}")
     return lines
+
+
+def _launches(count: int) -> str:
+    return "1 launch" if count == 1 else f"{count} launches"
 
 
 @click.command("report")
@@ -115,6 +121,8 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
     else:
         show_results(results)
         show_check(opened, history)
+    if found.aside:
+        tell(f"set aside: {_launches(found.aside)} of the record, {found.aside_why}")
     return 0 if any(item.ok for item in history.launches) else NOT_RUNNING
 
 

@@ -35,13 +35,13 @@ class Launch(StrictModel):
     )
     env: dict[str, str] = Field(
         default={},
-        description="Environment variables of every launch.",
+        description="Environment variables around every launch; those of the deployment and the space win.",
         text=True,
         examples=[{"CUDA_VISIBLE_DEVICES": "0,1"}],
     )
     flags: list[str] = Field(
         default=[],
-        description="Extra server flags for every launch, passed through unread.",
+        description="Extra server flags for every launch, behind the deployment's; none that is searched.",
         text=True,
         examples=[["--log-level", "warning"]],
     )
@@ -158,7 +158,8 @@ class StudyFile(StrictModel):
     )
     space: dict[str, Any] = Field(
         description="Deployment key -> list of choices, or {low, high, step, log}. "
-        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key out. "
+        "speculative: [off, {num_steps: [1, 2]}] is one choice per combination; unset leaves a key or a "
+        "whole block out, while a block is laid over the deployment's own ({} is that as it is). "
         "nccl: [unset, {proto: LL}, {nthreads: [64, 128]}] are single settings, which add up where the keys "
         "nccl.proto and nccl.nthreads would multiply.",
         examples=[{"speculative": ["off", {"num_steps": [1, 2, 3]}], "nccl.proto": ["unset", "LL"]}],

@@ -58,18 +58,19 @@ def conclude(
     *,
     refused: bool = False,
     absent: bool = False,
+    aside: int = 0,
     barred: Sequence[str] = (),
     real: bool = True,
 ) -> tuple[str, ...]:
     """The verdict. ``as_is`` is the key of what the deployment as it stands ran, None where that is off;
     ``lost`` is the failure for which the baseline could not be measured; ``refused``: that baseline is
     speculation off, as the validator refuses the deployment as it stands; ``absent``: the deployment as it
-    stands is no baseline. ``barred`` are keys of settings
-    that are faster and cannot win; ``real``: acceptance is."""
+    stands is no baseline; ``aside`` launches do not count under these conditions. ``barred`` are keys of
+    settings that are faster and cannot win; ``real``: acceptance is."""
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
-        return ("No setting could be measured.",)
+        return (_nothing_words(aside),)
     stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
     named = AS_IT_STANDS if stands else SPECULATION_OFF
     by_key = {row.arm: row for row in rows}
@@ -103,6 +104,13 @@ def conclude(
     if not finished:
         out.append("The study is not finished: the same command goes on where it stopped.")
     return tuple(out)
+
+
+def _nothing_words(aside: int) -> str:
+    if not aside:
+        return "No setting could be measured."
+    what = "1 launch of this record was" if aside == 1 else f"{aside} launches of this record were"
+    return f"No setting has been measured under these conditions: {what} made under others and set aside."
 
 
 def _missing_words(*, refused: bool, absent: bool) -> list[str]:

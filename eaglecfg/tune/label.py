@@ -18,7 +18,8 @@ def label_of(deployment: Deployment, keys: tuple[str, ...], base: Deployment) ->
     data, before = tree(deployment), tree(base)
     searched = any(setting(key)[0] == "speculative" for key in keys)
     words = [_shape_words(data)] if searched or _shape_words(data) != _shape_words(before) else []
-    named = [path for key in keys for path in _settings(key, data, before)]
+    # nccl as a whole and nccl.nthreads may both be searched: a setting is named once.
+    named = list(dict.fromkeys(path for key in keys for path in _settings(key, data, before)))
     # A key with one choice says nothing, except where it sets an arm apart from the deployment as it stands.
     fixed = [tuple(key.split(".", 1)) for key in changed_keys(base, deployment)]
     for path in [*named, *(path for path in fixed if path not in named)]:

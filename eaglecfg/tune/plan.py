@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eaglecfg.rules.study.parts import UNSET
+from eaglecfg.tune.arm import tree
 from eaglecfg.tune.conclusion import WIDE
 from eaglecfg.tune.deadline import launch_seconds, until_time
 from eaglecfg.tune.design import Design
@@ -57,7 +59,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     if design.launches is not None:
         launches = max(min(launches, design.launches - done), 0)
     spread, spread_seen = spread_of(history)
-    arms = design.final_arms
+    arms, rounds = design.final_arms, paid_rounds(design)
     return Plan(
         launches,
         launch_s,
@@ -65,9 +67,16 @@ def make_plan(opened: Opened, history: History) -> Plan:
         bool(history.timed),
         spread,
         spread_seen,
-        resolvable(spread, design.rounds, arms) if arms > 1 else math.inf,
+        resolvable(spread, rounds, arms) if arms > 1 else math.inf,
         rounds_for(USUAL_GOAL, spread, max(arms, 2)),
     )
+
+
+def paid_rounds(design: Design) -> int:
+    """Whole rounds that the budget of launches pays for."""
+    if design.launches is None or not design.final_arms:
+        return design.rounds
+    return max(min(design.rounds, (design.launches - design.search_launches) // design.final_arms), 0)
 
 
 def _first_start(opened: Opened, history: History) -> float:
@@ -84,11 +93,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def gain_words(plan: Plan, rounds: int) -> str:
-    """The sentence on what this study can show."""
+def gain_words(plan: Plan, rounds: int, more: str = "give a larger budget") -> str:
+    """The sentence on what this study can show. ``more``: what would give it more rounds."""
     source = "seen in this study" if plan.spread_seen else "assumed until launches have been repeated"
     if math.isinf(plan.resolves):
-        return "too few rounds to show any gain; give a larger budget"
+        return f"too few rounds to show any gain; {more}"
     goal = f"{USUAL_GOAL * 100:.0f} % would take {plan.rounds_for_goal}"
     if plan.rounds_for_goal >= MOST_ROUNDS:
         goal = f"{USUAL_GOAL * 100:.0f} % would take more than {MOST_ROUNDS}"
@@ -137,6 +146,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         out.append(("STEP COST", title(design.step_cost).removeprefix("STEP COST ONLY: ")))
     out.append(("settings", _settings(design)))
     out += [("not searched", f"{key}: {why}") for key, why in opened.inert.items()]
+    out += [("unset", words) for words in _whole_blocks(opened.space)]
     out += [("in part", words) for words in _conditional(opened.space)]
     out += _rejected(design)
     out.append(("profile", f"{design.profile.name}: {launch_words(design)}"))
@@ -158,13 +168,24 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
             f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan)}",
         )
     )
-    out.append(("can show", gain_words(plan, design.rounds)))
+    out.append(("can show", gain_words(plan, paid_rounds(design), _more_rounds(opened))))
     if history.aside:
         out.append(
             ("set aside", f"{history.aside} launches of this record were measured under other conditions")
         )
     out.append(("record", near(opened.folder)))
     return out
+
+
+def _more_rounds(opened: Opened) -> str:
+    if opened.study.budget.launches_each is None:
+        return "give a larger budget"
+    return f"raise budget.{'launches' if _unpaid(opened.design) else 'launches_each'}"
+
+
+def _unpaid(design: Design) -> bool:
+    """Whether the budget of launches ends before the rounds do."""
+    return paid_rounds(design) < design.rounds
 
 
 def _conditional(space: Space) -> list[str]:
@@ -179,6 +200,21 @@ def _conditional(space: Space) -> list[str]:
 
 def _chosen(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole_blocks(space: Space) -> list[str]:
+    """What unset takes from a deployment that has the block, where it may be read as "nothing more"."""
+    out = []
+    for dimension in space.dimensions:
+        block = tree(space.base).get(dimension.key)
+        options = dimension.parameter.options
+        if isinstance(block, dict) and UNSET in options and any(isinstance(one, dict) for one in options):
+            own = ", ".join(f"{name} {value}" for name, value in block.items())
+            out.append(
+                f"{dimension.key}: unset takes the deployment's own settings out ({own}); a block is laid "
+                f"over them, and {{}} keeps them as they are"
+            )
+    return out
 
 
 def near(path: Path) -> str:
@@ -235,7 +271,8 @@ def _budget(opened: Opened, plan: Plan) -> str:
     budget = opened.study.budget
     parts, left = [], math.inf
     if budget.launches is not None:
-        parts.append(f"{budget.launches} launches")
+        short = f", too few for all of the rounds ({opened.design.total})" if _unpaid(opened.design) else ""
+        parts.append(f"{budget.launches} launches{short}")
     if budget.hours is not None:
         parts.append(f"{budget.hours:g} h")
         left = budget.hours * 3600

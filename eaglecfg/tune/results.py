@@ -134,6 +134,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
                 lost,
                 refused="as it stands" in design.rejected,
                 absent=design.stands is None,
+                aside=history.aside,
                 barred=tuple(_barred(design, history, analysis)),
                 real=design.step_cost is None,
             ),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
+import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from eaglecfg.source.secrets import redact_arguments
 from eaglecfg.tune.history import fold
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.opened import Opened
@@ -24,6 +27,10 @@ end. ``elsewhere``: it began on another host, from where alone it can be seen wh
 
 ENDS = ("finished", "checked", "interrupted")
 """Events of the ledger that end a session."""
+
+PREFIX = "launch.prefix"
+PLAIN_WORD = re.compile(r"[\w{}./=:@%+,-]+")
+"""A word of a command that means itself within quotes; shlex would quote {python}."""
 
 READY = "server_info.json"
 """The file in a launch's folder from which on its server answers."""
@@ -46,7 +53,8 @@ class Standing:
 
     ``failures`` counts failed launches by class, ``best`` is the leading setting and its shrunken factor over
     the baseline, ``left_s`` the seconds that the launches left are expected to take. ``quiet_s`` is the time
-    not use any more.
+    since the last line of the record. ``aside`` counts launches under other conditions, ``aside_why`` tells
+    which, and how they are seen.
     """
 
     name: str
@@ -61,6 +69,8 @@ class Standing:
     failures: Mapping[str, int]
     best: tuple[str, float] | None
     quiet_s: float | None
+    aside: int = 0
+    aside_why: str = ""
 
 
 def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
@@ -83,7 +93,26 @@ def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
         failures=Counter(item.failure for item in history.launches if not item.ok and not item.forgiven),
         best=best_so_far(opened.design, history),
         quiet_s=max(0.0, at - events[-1].at) if events else None,
+        aside=history.aside,
+        aside_why=aside_because(opened, events) if history.aside else "",
     )
+
+
+def aside_because(opened: Opened, events: Sequence[Event]) -> str:
+    """Why launches of the record do not count, and how those of its last session are seen."""
+    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    before = session.data["described"] if session is not None else opened.described
+    now = opened.described
+    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    if PREFIX not in keys:
+        return f"measured under other conditions ({', '.join(keys) or 'an earlier session tells'})"
+    words = " ".join(
+        word if PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in redact_arguments(before[PREFIX])
+    )
+    # How long blocks are goes by the prefix.
+    others = [key for key in keys if key not in (PREFIX, "measurement")]
+    more = f", and with other {', '.join(others)}" if others else ""
+    return f"measured with another launch prefix{more}: --launch-prefix {shlex.quote(words)} shows them"
 
 
 def _state(events: Sequence[Event], session: Event | None) -> tuple[State, str]:

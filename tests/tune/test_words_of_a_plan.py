@@ -1,0 +1,105 @@
+"""What a dry run and a later look say of budgets, of blocks that are left out, and of launches that do not
+count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eaglecfg.cli.main import run
+from tests.tune.folder import Folder
+from tests.tune.simulate import BASE, make
+
+
+def dry(folder: Folder, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run([*folder.arguments, "--dry-run", "--keep-inert"]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("budget", "said", "advice"),
+    [
+        (
+            "{launches_each: 3, launches: 5}",
+            "5 launches, too few for all of the rounds (9)",
+            "budget.launches",
+        ),
+        ("{launches_each: 1}", "", "budget.launches_each"),
+        ("{launches_each: 1, launches: 9}", "budget 9 launches can show", "budget.launches_each"),
+    ],
+)
+def test_a_plan_names_the_limit_that_ends_it(
+    budget: str, said: str, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(more=f"budget: {budget}\n")
+    out = dry(folder, capsys)
+    assert said in out
+    assert f"too few rounds to show any gain; raise {advice} " in out
+
+
+def test_what_can_be_shown_counts_the_rounds_that_are_paid_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(more="budget: {launches_each: 5, launches: 7}\n")
+    assert "with 2 launches a setting" in dry(folder, capsys)
+    folder.study(more="budget: {launches_each: 3, launches: 9}\n")
+    out = dry(folder, capsys)
+    assert "with 3 launches a setting" in out
+    assert "too few" not in out
+
+
+def test_unset_takes_a_whole_block_out_and_a_dry_run_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    config = (tmp_path / "eaglecfg.yaml").read_text(encoding="utf-8")
+    folder.study(space="  nccl: [unset, {}, {nthreads: 64}]\n")
+    assert "unset nccl:" not in dry(folder, capsys), "there is nothing to take out"
+    (tmp_path / "eaglecfg.yaml").write_text(config + "    nccl: {proto: LL, algo: Ring}\n", encoding="utf-8")
+    out = dry(folder, capsys)
+    assert "unset nccl: unset takes the deployment's own settings out (proto LL, algo Ring)" in out
+    folder.study(space="  nccl: [{nthreads: 64}]\n")
+    assert "unset nccl:" not in dry(folder, capsys)
+
+
+def test_blocks_are_laid_over_the_deployments_own() -> None:
+    space = make({"nccl": ["unset", {}, {"nthreads": "64"}]}, base={**BASE, "nccl": {"proto": "LL"}}).space
+    blocks = [dict(arm.deployment.nccl) for arm in space.arms()]
+    assert blocks == [{}, {"proto": "LL"}, {"proto": "LL", "nthreads": "64"}]
+
+
+def test_a_setting_is_named_once() -> None:
+    space: dict[str, Any] = {"nccl": ["unset", {"proto": "LL"}], "nccl.nthreads": ["64", "128"]}
+    labels = [arm.label for arm in make(space).space.arms()]
+    assert labels == ["nthreads 64", "nthreads 128", "proto LL, nthreads 64", "proto LL, nthreads 128"]
+
+
+def test_launches_under_another_prefix_are_spoken_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(steps=[4], more="budget: {launches_each: 1}\nbaselines: [as_it_stands]\n", tokens=16)
+    path = tmp_path / "study.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("['off', {", "[{"), encoding="utf-8")
+    prefix = "env MINE=1 {python} -m eaglecfg.tune.standin"
+    assert run([*folder.arguments, "--launch-prefix", prefix]) == 0
+    capsys.readouterr()
+    shown = f"another launch prefix: --launch-prefix '{prefix}' shows them"
+    assert run(["tune", "report", str(path)]) == 1
+    said = capsys.readouterr()
+    assert "No setting has been measured under these conditions: 1 launch of this record was" in said.out
+    assert shown in said.err
+    run(["tune", "status", str(path)])
+    out = capsys.readouterr().out
+    assert "aside" in out
+    assert shown in out
+    run(["tune", "status", str(path), "--format", "json"])
+    assert json.loads(capsys.readouterr().out)["aside"] == 1
+    assert run(["tune", "report", str(path), "--launch-prefix", prefix]) == 0
+    said = capsys.readouterr()
+    assert "set aside" not in said.out + said.err
