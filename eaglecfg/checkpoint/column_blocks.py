@@ -12,6 +12,9 @@ CHUNK = 1 << 20
 LONGEST_ROW = 8 * CHUNK
 """Rows of more bytes are not looked at: no model is as wide."""
 
+MOST_BLOCKS = 1_000
+"""Blocks of a matrix that are looked at: no draft has as many inputs; a file can say anything."""
+
 Columns = tuple[int, int]
 """First and last column of a block."""
 
@@ -28,7 +31,7 @@ class Blocks:
 def judged(shape: tuple[int, ...], block: int, judge: Judge, read: Read) -> Blocks:
     """Look at the blocks of ``block`` columns each of a matrix, row by row, as long as any may be odd."""
     row, width = shape[1] * judge.width, block * judge.width
-    if row > LONGEST_ROW or not row:
+    if not 0 < row <= LONGEST_ROW or not 0 < shape[1] // block <= MOST_BLOCKS:
         return Blocks()
     state = _State(shape[1] // block, width, judge)
     rows = max(1, CHUNK // row)

@@ -346,6 +346,12 @@ def test_blocks_that_are_alike_but_in_the_last_row_differ(tmp_path: Path) -> Non
     assert values_of(write(tmp_path, "BF16", [rows, 2 * width], bytes(data)), block=width).blocks == Blocks()
 
 
+@pytest.mark.parametrize(("columns", "block"), [(3_000, 1), (10, 11), ((8 << 20) // 2 + 2, 2 << 20)])
+def test_blocks_that_no_draft_has_are_not_looked_at(columns: int, block: int, tmp_path: Path) -> None:
+    row = bytes(2 * (columns - 1)) + b"\x80\x3f"
+    assert values_of(write(tmp_path, "BF16", [2, columns], 2 * row), block=block).blocks == Blocks()
+
+
 def test_blocks_of_identities_are_not_told_to_be_the_same(tmp_path: Path) -> None:
     width = 64
     rows = [bytearray(2 * width) for _ in range(width)]

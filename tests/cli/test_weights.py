@@ -141,6 +141,13 @@ def pickled(broken: Path) -> Path:
     return broken
 
 
+def test_a_quiet_report_says_it_and_what_to_do(run_line: RunLine, pickled: Path) -> None:
+    code, out, _ = run_line("validate", "--weights", "--quiet")
+    assert code == 3
+    assert out.count("draft holds .bin files; values are read from safetensors files only") == 1
+    assert "help: save the draft as safetensors" in out
+
+
 @pytest.mark.parametrize("style", ["text", "concise", "json", "github", "sarif", "gitlab"])
 def test_every_format_says_what_was_not_read(style: str, run_line: RunLine, pickled: Path) -> None:
     code, out, _ = run_line("validate", "--weights", "--select", "EC818", "--format", style)
