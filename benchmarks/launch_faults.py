@@ -49,11 +49,14 @@ FAULTS = (
     (f"crash:{LATE}", "crash"),
     (f"hang:{LATE}", "hang"),
     (f"freeze:{LATE}", "hang"),
+    (f"freeze-idle:{LATE}", "hang"),
+    ("no-port exit:0.5", "crash"),
     ("truncate", "output"),
     ("abort", "output"),
     ("garbage", "output"),
     ("orphan", None),
     ("nameless", None),
+    ("zombie", None),
     ("stubborn", None),
     ("shared-memory", None),
 )
@@ -87,9 +90,10 @@ def main() -> int:
 
 
 def one(fault: str, folder: Path) -> LaunchResult:
-    """One launch with this fault."""
+    """One launch with this fault, or with several that a space parts."""
     marker = f"faults-{uuid.uuid4().hex}"
-    flags = ("--speculative-algorithm", "EAGLE3", "--virtual-clock", "--fault", fault)
+    named = (word for name in fault.split() for word in ("--fault", name))
+    flags = ("--speculative-algorithm", "EAGLE3", "--virtual-clock", *named)
     command = ServerCommand((*STANDIN, *flags))
     place = folder / marker
     return run_launch(

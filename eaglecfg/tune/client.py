@@ -23,6 +23,8 @@ VIRTUAL_TIME = re.compile(rb'"virtual_time":\s*([0-9.]+)')
 INFO_PATHS = ("/server_info", "/get_server_info")  # the latter alone up to 0.5.5.post3
 SHORT_S = 5.0
 """Limit for requests that need no generation."""
+UNANSWERED = 0
+"""Stands for a status where none came within the limit."""
 
 
 class Unanswered(Exception):
@@ -104,14 +106,15 @@ class Client:
 
     async def flush_cache(self) -> bool:
         """Empty the prefix cache. SGLang refuses while a request is still being retired, so ask for a
-        while."""
+        while; one that does not answer at all is not asked again, as the next request tells whether it
+        hangs."""
         import asyncio
 
         for _ in range(30):
             status, _ = await self._get("/flush_cache", method="POST")
             if status == 200:
                 return True
-            if status in (404, 405):
+            if status in (UNANSWERED, 404, 405):
                 return False
             await asyncio.sleep(0.1)
         return False
@@ -199,7 +202,7 @@ class Client:
             async with self._session.request(method, self._base + path, timeout=timeout) as response:
                 return response.status, await response.read()
         except (aiohttp.ClientError, ConnectionError, TimeoutError):
-            return 0, b""
+            return UNANSWERED, b""
 
 
 def join_ids(so_far: list[int], chunk: list[int]) -> list[int]:

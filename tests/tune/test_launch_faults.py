@@ -19,6 +19,7 @@ import pytest
 from launcher import EAGLE, LIMITS, PLAN, STANDIN
 
 from eaglecfg.machine.processes import Process, all_processes, command_line, descendants, read_process
+from eaglecfg.tune import client
 from eaglecfg.tune.process import carries
 from eaglecfg.tune.trial import LaunchResult, MeasurePlan, ServerCommand
 
@@ -129,6 +130,18 @@ def test_silence_after_the_warm_up_is_a_hang(launch: Launcher, fault: str) -> No
     assert [state["state"] == "T" for state in states] == [fault == "freeze"]
 
 
+def test_a_server_that_freezes_between_two_blocks_is_a_hang(
+    launch: Launcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "SHORT_S", 0.5)
+    result = launch("--fault", f"freeze-idle:{WARMED}")
+    assert result.failure == "hang"
+    assert len(result.blocks) == 1
+    # One request for a flush that nobody answers, then the silence that is allowed.
+    assert result.timings["total"] < result.timings["startup"] + 0.5 + LIMITS.hang_floor_s + 2.5
+    assert result.cleanup.proven
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -164,6 +177,20 @@ def test_processes_that_hide_or_resist_are_ended(launch: Launcher, fault: str) -
     assert len(tree) == (1 if fault == "stubborn" else 2)
     assert not any(read_process(process.pid) == process for process in tree)
     assert left_of(result) == []
+
+
+def test_a_child_that_its_server_never_collected_is_no_zombie_afterwards(launch: Launcher) -> None:
+    tree: list[Process] = []
+
+    def look(event: str, about: Any) -> None:
+        if event == "stopping":
+            tree.extend(below_supervisor(launch))
+
+    result = launch("--fault", "zombie", hear=look)
+    assert result.outcome == "ok"
+    assert result.cleanup.proven
+    assert sorted(process.state == "Z" for process in tree) == [False, True]
+    assert [read_process(process.pid) for process in tree] == [None, None]
 
 
 def test_shared_memory_of_the_launch_is_removed_and_no_other(launch: Launcher) -> None:

@@ -60,8 +60,10 @@ OTHERS = (
     "deaf",  # healthy, but no generation is ever answered
     "hang",  # healthy, but generation stops after ARGUMENT tokens
     "freeze",  # SIGSTOP to itself after ARGUMENT tokens
+    "freeze-idle",  # the same, but not before it is asked to empty its cache: nothing is generated then
     "orphan",  # leaves a double-forked child in a session of its own, which ignores SIGTERM
     "nameless",  # the same with an empty environment
+    "zombie",  # leaves a child that has exited and is never collected
     "stubborn",  # ignores SIGTERM
     "shared-memory",  # leaves a mapped file in /dev/shm
     "wrong",  # other tokens than usual
@@ -127,6 +129,8 @@ class Faults:
         for name, environment in (("orphan", None), ("nameless", {})):
             if self.has(name):
                 leave_child(environment)
+        if self.has("zombie"):
+            self._child = leave_zombie()
         if self.has("shared-memory"):
             self._shared = leave_shared_memory()
         if self.has("slow-start"):
@@ -139,6 +143,11 @@ class Faults:
         """Called a few times a second in the main thread."""
         if self.has("exit") and time.monotonic() - self._begun > self.amount("exit", 1.0):
             os._exit(3)
+
+    def flushed(self) -> None:
+        """Called before the cache is emptied."""
+        if self.has("freeze-idle") and self._tokens >= self.amount("freeze-idle", 20):
+            os.kill(os.getpid(), signal.SIGSTOP)
 
     def generated(self, tokens: int) -> None:
         """Called after tokens were sent; does not return where the fault says so."""
@@ -167,6 +176,13 @@ def leave_child(environment: Mapping[str, str] | None) -> None:
         )
         os._exit(0)
     os.wait()
+
+
+def leave_zombie() -> object:
+    """A child that has exited; whoever keeps this does not collect it."""
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    return child
 
 
 def leave_shared_memory() -> object:

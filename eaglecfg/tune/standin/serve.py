@@ -185,6 +185,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.path in ("/server_info", "/get_server_info"):
             self.reply(200, json.dumps(engine.info()).encode())
         elif self.path == "/flush_cache":
+            engine.faults.flushed()
             done = engine.flush()
             self.reply(
                 200 if done else 400, b"Cache flushed.\n" if done else b"Flush cache failed.\n", "text/plain"
