@@ -20,8 +20,9 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+from eaglecfg.machine.ports import free_port
 from eaglecfg.machine.processes import all_processes
-from eaglecfg.tune.launch import free_port, run_launch
+from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.process import carries
 from eaglecfg.tune.trial import LaunchResult, Limits, MeasurePlan, Prompt, ServerCommand
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
+import time
+from collections.abc import Callable
 
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.study import Budget
@@ -28,11 +30,14 @@ def until_time(text: str, now: float) -> float:
 class Deadline:
     """Answers from the budget, asked before each launch."""
 
-    def __init__(self, budget: Budget, now: float, assumed_s: float) -> None:
-        """``assumed_s`` is what a launch takes until launches have been seen."""
-        self.budget, self.assumed_s = budget, assumed_s
+    def __init__(
+        self, budget: Budget, now: float, assumed_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``now`` is the time of day, ``assumed_s`` what a launch takes until launches have been seen. Hours
+        are counted by ``clock``: the time of day may be set anew in the night."""
+        self.budget, self.assumed_s, self._clock = budget, assumed_s, clock
         self.end = until_time(budget.until, now) if budget.until is not None else None
-        self._begun = now
+        self._begun = clock()
         self._busy_before: float | None = None
 
     def left_s(self, history: History, now: float) -> float | None:
@@ -41,17 +46,19 @@ class Deadline:
         if self.budget.hours is not None:
             if self._busy_before is None:
                 self._busy_before = history.busy_s
-            left.append(self.budget.hours * 3600 - self._busy_before - (now - self._begun))
+            left.append(self.budget.hours * 3600 - self._busy_before - (self._clock() - self._begun))
         if self.end is not None:
             left.append(self.end - now)
         return min(left) if left else None
 
     def search_over(self, design: Design, history: History, now: float) -> bool:
-        """Whether what is left is needed for the rounds."""
+        """Whether one launch more would take the time that is kept for the rounds."""
         left = self.left_s(history, now)
         if left is None or design.mode == "rounds":
             return False
-        return left < launch_seconds(history, self.assumed_s) * design.final_arms * design.rounds
+        launches = left / launch_seconds(history, self.assumed_s)
+        kept = rounds_kept(design, len(history.settled()) + launches)
+        return launches < kept * design.final_arms + 1
 
     def stop(self, design: Design, history: History, now: float) -> str:
         """Why the study ends before the next launch, or nothing."""
@@ -62,6 +69,13 @@ class Deadline:
         if design.launches is not None and len(history.settled()) >= design.launches:
             return f"the budget of {design.launches} launches is spent"
         return ""
+
+
+def rounds_kept(design: Design, launches: float) -> int:
+    """Rounds that time is kept for, where there is time for ``launches`` altogether: those of the profile,
+    but no more than half of the time, and two at least."""
+    half = int(launches / 2 / design.final_arms) if design.final_arms else 0
+    return min(design.kept_rounds, max(half, 2))
 
 
 def launch_seconds(history: History, assumed_s: float) -> float:

@@ -70,6 +70,11 @@ class Design:
         return len(self.baselines) + self.profile.finalists
 
     @property
+    def kept_rounds(self) -> int:
+        """Rounds that the search leaves launches for. What time is left after it pays for more."""
+        return min(self.rounds, self.profile.rounds)
+
+    @property
     def replicates(self) -> int:
         """Launches of leaders again, in mode screen."""
         return round(self.profile.replicates * len(self.arms))
@@ -82,7 +87,7 @@ class Design:
         if self.mode == "screen":
             return len(self.arms) + len(self.arms) // ANCHOR_EVERY + self.replicates
         cap = self.launches or self.profile.launches
-        return max(cap - self.final_arms * self.rounds, len(self.baselines) + 1)
+        return max(cap - self.final_arms * self.kept_rounds, len(self.baselines) + 1)
 
     @property
     def total(self) -> int:

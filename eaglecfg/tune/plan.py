@@ -13,7 +13,7 @@ from typing import Any
 from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.tune.arm import tree
 from eaglecfg.tune.conclusion import WIDE
-from eaglecfg.tune.deadline import launch_seconds, until_time
+from eaglecfg.tune.deadline import Deadline, launch_seconds, rounds_kept, until_time
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
@@ -59,7 +59,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     if design.launches is not None:
         launches = max(min(launches, design.launches - done), 0)
     spread, spread_seen = spread_of(history)
-    arms, rounds = design.final_arms, paid_rounds(design)
+    arms, rounds = design.final_arms, paid_rounds(opened, history)
     return Plan(
         launches,
         launch_s,
@@ -72,8 +72,20 @@ def make_plan(opened: Opened, history: History) -> Plan:
     )
 
 
-def paid_rounds(design: Design) -> int:
-    """Whole rounds that the budget of launches pays for."""
+def paid_rounds(opened: Opened, history: History) -> int:
+    """Whole rounds that the budget pays for, in launches and in time."""
+    design, now = opened.design, time.time()
+    left = Deadline(opened.study.budget, now, opened.assumed_launch_s).left_s(history, now)
+    paid = _paid_by_launches(design)
+    if left is None or not design.final_arms:
+        return paid
+    left = max(left - _first_start(opened, history), 0.0)
+    fit = len(history.settled()) + int(left / launch_seconds(history, opened.assumed_launch_s))
+    kept = 0 if design.mode == "rounds" else min(rounds_kept(design, fit), fit // design.final_arms)
+    return max(min(paid, max((fit - design.search_launches) // design.final_arms, kept)), 0)
+
+
+def _paid_by_launches(design: Design) -> int:
     if design.launches is None or not design.final_arms:
         return design.rounds
     return max(min(design.rounds, (design.launches - design.search_launches) // design.final_arms), 0)
@@ -112,10 +124,12 @@ def gain_words(plan: Plan, rounds: int, more: str = "give a larger budget") -> s
     )
 
 
-def launch_words(design: Design) -> str:
-    """How many launches of what, by mode."""
+def launch_words(design: Design, *, timed: bool = False) -> str:
+    """How many launches of what, by mode; ``timed``: time may end the rounds."""
     rounds = "1 round" if design.rounds == 1 else f"{design.rounds} rounds"
     finals = f"{rounds} of {design.final_arms} = {design.final_arms * design.rounds} launches"
+    if timed and design.mode != "rounds" and design.kept_rounds < design.rounds:
+        finals = f"up to {rounds} of {design.final_arms}, as time allows,"
     if design.mode == "rounds":
         return finals if design.rounds == 1 else f"{finals}, every second round backwards"
     baselines = "both baselines" if len(design.baselines) > 1 else "the baseline"
@@ -134,7 +148,8 @@ def launch_words(design: Design) -> str:
 def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
     """(heading, text) pairs that describe the study."""
     design, measured, plan = opened.design, opened.plan, make_plan(opened, history)
-    engine = opened.config.engine
+    engine, budget = opened.config.engine, opened.study.budget
+    timed = budget.hours is not None or budget.until is not None
     label = f"{engine.name} {engine.version}" if engine is not None else "engine not named"
     out = [
         (
@@ -149,7 +164,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
     out += [("unset", words) for words in _whole_blocks(opened.space)]
     out += [("in part", words) for words in _conditional(opened.space)]
     out += _rejected(design)
-    out.append(("profile", f"{design.profile.name}: {launch_words(design)}"))
+    out.append(("profile", f"{design.profile.name}: {launch_words(design, timed=timed)}"))
     levels = " and ".join(str(level) for level in measured.concurrency)
     out.append(
         (
@@ -165,10 +180,10 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         (
             "time",
             f"{done}{plan.launches} launches, about {duration(plan.seconds)} ("
-            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan)}",
+            f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan, history)}",
         )
     )
-    out.append(("can show", gain_words(plan, paid_rounds(design), _more_rounds(opened))))
+    out.append(("can show", gain_words(plan, paid_rounds(opened, history), _more_rounds(opened))))
     if history.aside:
         out.append(
             ("set aside", f"{history.aside} launches of this record were measured under other conditions")
@@ -185,7 +200,7 @@ def _more_rounds(opened: Opened) -> str:
 
 def _unpaid(design: Design) -> bool:
     """Whether the budget of launches ends before the rounds do."""
-    return paid_rounds(design) < design.rounds
+    return _paid_by_launches(design) < design.rounds
 
 
 def _conditional(space: Space) -> list[str]:
@@ -267,15 +282,15 @@ def _some(labels: Sequence[str], most: int = 4) -> str:
     return "; ".join(labels[:most]) + more
 
 
-def _budget(opened: Opened, plan: Plan) -> str:
-    budget = opened.study.budget
+def _budget(opened: Opened, plan: Plan, history: History) -> str:
+    budget, done = opened.study.budget, len(history.settled())
     parts, left = [], math.inf
     if budget.launches is not None:
         short = f", too few for all of the rounds ({opened.design.total})" if _unpaid(opened.design) else ""
         parts.append(f"{budget.launches} launches{short}")
     if budget.hours is not None:
         parts.append(f"{budget.hours:g} h")
-        left = budget.hours * 3600
+        left = budget.hours * 3600 - history.busy_s
     if budget.until is not None:
         now = time.time()
         end = until_time(budget.until, now)
@@ -283,14 +298,16 @@ def _budget(opened: Opened, plan: Plan) -> str:
         parts.append(f"until {date}, which is in {duration(end - now)}")
         left = min(left, end - now)
     if plan.seconds > left:
-        parts.append(_cut_short(opened.design, plan, left))
+        parts.append(_cut_short(opened.design, plan, left, done))
     return f"; budget {', '.join(parts)}" if parts else ""
 
 
-def _cut_short(design: Design, plan: Plan, left: float) -> str:
-    """What a budget that ends before the plan costs."""
-    if design.mode == "rounds":
+def _cut_short(design: Design, plan: Plan, left: float, done: int) -> str:
+    """What a budget that ends before the plan costs; ``done`` launches are behind it."""
+    fit = done + left / plan.launch_s
+    rounds = rounds_kept(design, fit)
+    if design.mode == "rounds" or fit >= design.search_launches + rounds * design.final_arms:
         return "which is too short for all of the rounds"
-    if left < design.final_arms * design.rounds * plan.launch_s:
+    if fit < rounds * design.final_arms:
         return "which leaves no time for the search, nor for all of the rounds"
-    return "which cuts the search short and keeps time for the rounds"
+    return f"which cuts the search short and keeps time for {rounds} rounds"

@@ -214,9 +214,22 @@ def test_until_is_the_next_time_the_clock_shows_it() -> None:
 
 
 def test_hours_count_what_was_launched_and_not_the_pause_between_two_runs() -> None:
-    deadline = Deadline(Budget(hours=1.0), 1000.0, 60.0)
+    seconds = [5.0]
+    deadline = Deadline(Budget(hours=1.0), 1000.0, 60.0, clock=lambda: seconds[0])
     assert deadline.left_s(history(600.0, 600.0), 1000.0) == 2400.0
+    seconds[0] += 310.0
     assert deadline.left_s(history(600.0, 600.0, 300.0), 1310.0) == 2090.0
+
+
+@pytest.mark.parametrize("jump", [-86400.0, 7200.0])
+def test_a_clock_that_is_set_anew_changes_no_hours_and_leaves_the_time_of_day_to_end_at(jump: float) -> None:
+    evening = datetime.datetime(2026, 3, 1, 22, 30).timestamp()
+    by_hours = Deadline(Budget(hours=1.0), evening, 60.0)
+    left = by_hours.left_s(history(), evening + jump)
+    assert left is not None
+    assert 3590.0 < left <= 3600.0
+    by_clock = Deadline(Budget(until="07:00"), evening, 60.0)
+    assert by_clock.left_s(history(), evening + jump) == 8.5 * 3600 - jump
 
 
 MANY = STUDY.replace("num_steps: [1, 2]", "num_steps: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]")
@@ -230,7 +243,8 @@ MANY = STUDY.replace("num_steps: [1, 2]", "num_steps: [1, 2, 3, 4, 5, 6, 7, 8, 9
         ("overnight", "{until: '%s'}", ", which leaves no time for the search, nor for all of the rounds"),
         ("overnight", "{hours: 0.4}", ", which leaves no time for the search, nor for all of the rounds"),
         ("overnight", "{hours: 900, until: '%s'}", ", which leaves no time for the search, nor for all"),
-        ("overnight", "{hours: %h}", ", which cuts the search short and keeps time for the rounds"),
+        ("overnight", "{hours: %k}", ", which cuts the search short and keeps time for 2 rounds"),
+        ("overnight", "{hours: %h}", ", which is too short for all of the rounds"),
         ("overnight", "{hours: 900}", ""),
         ("overnight", "{launches: 4}", ""),
     ],
@@ -241,8 +255,9 @@ def test_a_budget_that_ends_before_the_plan_says_what_that_costs(
     text = MANY.replace("profile: short", "profile: overnight") if profile == "overnight" else STUDY
     study.write_text(f"{text}budget: {{hours: 900}}\n", encoding="utf-8")
     soon = datetime.datetime.now() + datetime.timedelta(minutes=24)
-    enough = phases(dry_run(study, capsys, "--launch-anyway"))["rounds"]
-    given = budget.replace("%s", f"{soon:%H:%M}").replace("%h", f"{hours(enough) + 0.1:.2f}")
+    known = {name: hours(text) for name, text in phases(dry_run(study, capsys, "--launch-anyway")).items()}
+    kept, most = known["rounds"] / 6, known["together"] - 0.2
+    given = budget.replace("%s", f"{soon:%H:%M}").replace("%k", f"{kept:.2f}").replace("%h", f"{most:.2f}")
     study.write_text(f"{text}budget: {given}\n", encoding="utf-8")
     out = dry_run(study, capsys, "--launch-anyway")
     (line,) = re.findall(r"(?m)^time  .*$", out)

@@ -396,6 +396,29 @@ def test_time_kept_for_the_rounds_ends_the_search() -> None:
     assert [step.phase for step in study.steps[9:]] == ["round"] * (study.design.rounds * 5)
 
 
+@pytest.mark.parametrize(("space", "launches"), [(HUGE, 90), (HUGE, 30), (WIDE, 70), (WIDE, 30)])
+def test_most_of_a_night_is_searched_and_its_rounds_are_whole(space: dict[str, Any], launches: int) -> None:
+    study, seconds = simulation(space, profile="overnight", truth=by_shape, budget={"hours": 1}), [0.0]
+    budget = Budget(hours=launches * 2 / 3600)  # a launch of the simulation takes 2 s
+    deadline = Deadline(budget, 0.0, 2.0, clock=lambda: seconds[0])
+    while not deadline.stop(study.design, study.history, 0.0):
+        over = deadline.search_over(study.design, study.history, 0.0)
+        step = next_step(study.design, study.history, search_over=over)
+        if not isinstance(step, Wanted):
+            break
+        study.launch(step)
+        seconds[0] += 2.0
+    rounds = [step for step in study.steps if step.phase == "round"]
+    kept = min(study.design.profile.rounds, launches // 2 // study.design.final_arms)
+    assert len(study.steps) == launches
+    assert make_results(study.design, study.history, "").rounds >= kept >= 2
+    searched = launches - len(rounds)
+    if launches < study.design.search_launches + kept * study.design.final_arms:
+        assert kept * study.design.final_arms <= len(rounds) < kept * study.design.final_arms + 2
+    else:
+        assert searched == study.design.search_launches
+
+
 def test_a_space_that_outgrows_its_rounds_is_searched_first() -> None:
     study = simulation(STEPS)
     study.run(5)
