@@ -99,7 +99,7 @@ def repeats(history: History, last: Launch) -> bool:
 
 def _trouble(design: Design, history: History, since: int) -> str:
     """A reason to stop the whole study, or nothing."""
-    if trouble := same_failures(history, since):
+    if trouble := same_failures(history, since) or _nothing_but_baselines(design, history, since):
         return trouble
     condemned = history.condemned()
     if all(arm.key in condemned for arm in design.baselines):
@@ -121,6 +121,22 @@ def same_failures(history: History, since: int) -> str:
     if len(same) == MOST_SAME_FAILURES and len({item.failure for item in same}) == 1:
         return f"{len(same)} launches in a row failed the same way ({same[0].failure}): {same[0].message}"
     return ""
+
+
+def _nothing_but_baselines(design: Design, history: History, since: int) -> str:
+    """The same where baselines run and nothing else does: among a search they come too often for failures in
+    a row. Settings that fail one way beside others that run are the search's own affair."""
+    fixed = {arm.key for arm in design.baselines}
+    others = [item for item in history.launches if item.arm not in fixed and not item.forgiven]
+    if any(item.ok for item in others):
+        return ""
+    tail = [item for item in others if item.n > since][-MOST_SAME_FAILURES:]
+    if len(tail) < MOST_SAME_FAILURES or len({item.failure for item in tail}) > 1:
+        return ""
+    return (
+        f"{len(tail)} launches in a row of settings other than the baseline failed the same way "
+        f"({tail[-1].failure}), and none has run: {tail[-1].message}"
+    )
 
 
 def _steps(history: History) -> list[Launch]:

@@ -272,6 +272,49 @@ def test_a_machine_that_keeps_failing_ends_the_study_until_the_next_session() ->
     assert isinstance(again, Wanted)
 
 
+def of_others(arm: Arm, number: int) -> str:
+    return "flag" if arm.changed and arm.label != "off" else ""
+
+
+def of_all_after_ten(arm: Arm, number: int) -> str:
+    return "cuda" if number > 10 else ""
+
+
+MANY = {"server.page": list(range(1, 30))}
+
+
+@pytest.mark.parametrize(
+    ("space", "profile", "fault", "most", "why"),
+    [
+        (WIDE, "short", of_others, 11, "(flag), and none has run: flag of "),
+        (HUGE, "overnight", of_others, 12, "(flag), and none has run: flag of "),
+        (MANY, "short", of_others, 11, "(flag), and none has run: flag of "),
+        (HUGE, "overnight", of_all_after_ten, 18, "8 launches in a row failed the same way (cuda): cuda of "),
+    ],
+)
+def test_a_study_in_which_everything_fails_one_way_stops_with_what_it_was(
+    space: dict[str, Any], profile: str, fault: Any, most: int, why: str
+) -> None:
+    study = simulation(space, profile=profile, fault=fault)
+    end = study.run()
+    assert end is not None
+    assert end.broken
+    assert why in end.why
+    assert len(study.steps) <= most
+    seen = study.history
+    assert next_step(study.design, seen, since=seen.last_number) != end  # the cause may be mended
+
+
+def test_settings_that_fail_beside_others_that_run_stop_nothing() -> None:
+    study = simulation(
+        MANY, profile="short", fault=lambda arm, number: "oom" if arm.label > "page 15" else ""
+    )
+    end = study.run()
+    assert end is not None
+    assert not end.broken
+    assert sum(event.kind == "ended" and event.data["failure"] == "oom" for event in study.events) > 8
+
+
 def test_a_study_without_a_baseline_that_starts_gives_up() -> None:
     study = simulation(STEPS, fault=lambda arm, number: "import")
     end = study.run()
