@@ -17,7 +17,7 @@ import click
 from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
-from eaglecfg.errors import UsageError
+from eaglecfg.errors import EaglecfgError, UsageError
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import LEDGER, Ledger, read_ledger
 from eaglecfg.tune.look_around import look_around
@@ -276,7 +276,12 @@ def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = Tru
 
 
 def _run(opened: Opened, apply_winner: bool, after: str | None, *, retry_failed: bool, proof: bool) -> int:
-    outcome = run_session(opened, retry_failed=retry_failed, proof=proof)
+    try:
+        outcome = run_session(opened, retry_failed=retry_failed, proof=proof)
+    except Exception:
+        if after and after.strip() and _began(opened):
+            _run_after(after, opened, "broke off")
+        raise
     results = make_results(opened.design, outcome.history, outcome.finished)
     _report(opened, results)
     if outcome.broken:
@@ -286,6 +291,16 @@ def _run(opened: Opened, apply_winner: bool, after: str | None, *, retry_failed:
         _run_after(after, opened, "gave up" if outcome.broken else "finished")
     measured = any(item.ok for item in outcome.history.launches)
     return 0 if measured and not outcome.broken and results.lost is None else NOTHING_MEASURED
+
+
+def _began(opened: Opened) -> bool:
+    """Whether this process began a session of the study, or was refused before."""
+    try:
+        events = read_ledger(opened.folder / LEDGER)
+    except (EaglecfgError, OSError):
+        return False
+    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    return session is not None and bool(session.data["pid"] == os.getpid())
 
 
 def _full(opened: Opened, error: OSError) -> Exception:

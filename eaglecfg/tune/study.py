@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg import __version__
+from eaglecfg.tune.belongs import file_of, refuse_record_of_another
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
 from eaglecfg.tune.futility import Reference, pointless, reference_for
@@ -121,7 +122,9 @@ class StudyRun:
 
     def run(self) -> Outcome:
         """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped, and
-        UsageError where another study has leased a GPU that this one would use."""
+        UsageError where the record is another study's, or where another one has leased a GPU that this one
+        would use."""
+        refuse_record_of_another(self.opened, self.ledger.events)
         try:
             with self.leases:
                 return self._loop()
@@ -219,6 +222,7 @@ class StudyRun:
                 continue
         return {
             "study": self.opened.name,
+            "file": file_of(self.opened),
             "conditions": self.opened.conditions,
             "described": dict(self.opened.described),
             "space": self.opened.study.space,

@@ -159,6 +159,29 @@ def test_a_command_runs_at_the_end_and_hears_what_came_of_it(
     assert "--then: sh does not understand" in capfd.readouterr().err
 
 
+def test_a_command_runs_after_a_study_that_broke_off_and_not_after_one_that_was_refused(
+    folder: Folder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    told = folder.path / "told"
+    script = f'echo "$EAGLECFG_ENDED" >> {told}'
+    folder.record.mkdir(parents=True)
+    full = folder.record / ".result.json.new"
+    full.symlink_to("/dev/full")
+    assert run([*folder.arguments, "--then", script]) == 2
+    assert "no space left on device" in capfd.readouterr().err
+    assert told.read_text() == "broke off\n"
+    full.unlink()
+    process = folder.start()
+    wait_for(lambda: any(event.data.get("pid") == process.pid for event in folder.events))
+    assert run([*folder.arguments, "--then", script]) == 2
+    assert "another process is running this study" in capfd.readouterr().err
+    process.communicate(timeout=60)
+    assert told.read_text() == "broke off\n"
+    folder.study(flags=["--fault", "import"])
+    assert run([*folder.arguments, "--then", script]) == 1
+    assert told.read_text() == "broke off\ngave up\n"
+
+
 def test_the_budget_of_a_study_can_be_given_for_one_night(
     folder: Folder, capsys: pytest.CaptureFixture[str]
 ) -> None:
