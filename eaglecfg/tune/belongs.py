@@ -35,8 +35,8 @@ def refuse_record_of_another(opened: Opened, events: Sequence[Event]) -> None:
     other = next((path for path in (there, beside) if path.exists()), None)
     if other is not None:
         raise UsageError(
-            f"{opened.folder / LEDGER}: expected the record of {own}, got that of {other}; two studies do not "
-            f"share one: give --out another folder."
+            f"{opened.folder / LEDGER}: expected the record of {own}, got that of {other}; two studies do "
+            f"not share one: give --out another folder."
         )
 
 
