@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from eaglecfg.engines.arguments import arguments
@@ -25,6 +26,27 @@ LEARNED = 0.5
 """Later: this share of the lowest agreement between launches of the baselines."""
 
 Outputs = Sequence[Sequence[int]]
+
+
+@dataclass(slots=True)
+class BaselineOutputs:
+    """Greedy output of a baseline, per set of prompts, and how far launches of the baselines agree with
+    it."""
+
+    outputs: dict[bool, Outputs] = field(default_factory=dict)
+    agreements: list[float] = field(default_factory=list)
+
+    @property
+    def floor(self) -> float:
+        """The least agreement of an output that is not wrong."""
+        return LEARNED * min(self.agreements) if self.agreements else GROSS
+
+    def learn(self, in_round: bool, outputs: Outputs, agreement: float | None) -> None:
+        """Take in a launch of a baseline: the first one's output is what others are held against."""
+        if in_round not in self.outputs and outputs:
+            self.outputs[in_round] = outputs
+        elif agreement is not None:
+            self.agreements.append(agreement)
 
 
 def agreement(one: Outputs, two: Outputs) -> float | None:

@@ -9,7 +9,7 @@ import platform
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -23,7 +23,7 @@ from eaglecfg.tune.futility import Reference, pointless, reference_for
 from eaglecfg.tune.gpu import Gpu
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
-from eaglecfg.tune.judge import GROSS, LEARNED, Outputs, described, ended
+from eaglecfg.tune.judge import BaselineOutputs, described, ended
 from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
@@ -70,25 +70,6 @@ class Outcome:
     broken: bool = False
 
 
-@dataclass(slots=True)
-class _Reference:
-    """Greedy output of a baseline, per set of prompts, and how far launches of the baselines agree with
-    it."""
-
-    outputs: dict[bool, Outputs] = field(default_factory=dict)
-    agreements: list[float] = field(default_factory=list)
-
-    @property
-    def floor(self) -> float:
-        return LEARNED * min(self.agreements) if self.agreements else GROSS
-
-    def learn(self, in_round: bool, outputs: Outputs, agreement: float | None) -> None:
-        if in_round not in self.outputs and outputs:
-            self.outputs[in_round] = outputs
-        elif agreement is not None:
-            self.agreements.append(agreement)
-
-
 class StudyRun:
     """One session of a study, from opening its ledger to the end, to an interrupt or to a failure."""
 
@@ -108,7 +89,7 @@ class StudyRun:
         NCCL's settings once more at the end, with NCCL's log on."""
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
         self.retry_failed, self.proof, self.check = retry_failed, proof, check
-        self.reference = _Reference()
+        self.reference = BaselineOutputs()
         self.unleased = False
         self.place, self.driver = look_around(opened)
         self.stuck = ""

@@ -66,7 +66,7 @@ OTHERS = (
     "zombie",  # leaves a child that has exited and is never collected
     "stubborn",  # ignores SIGTERM
     "shared-memory",  # leaves a mapped file in /dev/shm
-    "wrong",  # other tokens than usual
+    "wrong",  # other tokens than usual, from the ARGUMENTth (default 0) of an answer on
     "truncate",  # ends at half of the tokens
     "abort",  # aborts every request
     "garbage",  # answers with what is not JSON

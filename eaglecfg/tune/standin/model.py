@@ -9,6 +9,7 @@ i`` at position i. The best number of steps is therefore 2, the best protocol LL
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +54,7 @@ class Model:
             )
             cost *= 1 + noise * random.Random(str(seed)).gauss(0, 1)
         self.step_cost = DECODE_S * cost
-        self.wrong = False
+        self.wrong_from: int | None = None
         self.simulated = settings.simulated
         self.dummy = settings.flags.get("load_format") == "dummy"
 
@@ -68,9 +69,10 @@ class Model:
     def tokens(self, prompt: Sequence[int]) -> Iterator[int]:
         """The greedy answer, without end; the same whatever the speculation."""
         chooser = random.Random(digest(prompt))
-        while True:
+        for place in itertools.count():
             token = chooser.randrange(3, VOCABULARY)
-            yield (token + 1) % VOCABULARY if self.wrong else token
+            wrong = self.wrong_from is not None and place >= self.wrong_from
+            yield (token + 1) % VOCABULARY if wrong else token
 
     def steps(self, prompt: Sequence[int]) -> Iterator[Step]:
         """The steps after the prefill's own token."""

@@ -27,7 +27,8 @@ class Engine:
         self.settings = settings
         self.faults = Faults(settings)
         self.model = Model(settings)
-        self.model.wrong = self.faults.has("wrong")
+        if self.faults.has("wrong"):
+            self.model.wrong_from = int(self.faults.amount("wrong", 0))
         self.virtual = bool(settings.flags.get("virtual_clock"))
         self.scale = 0.0 if self.virtual else settings.number("time_scale", 1.0)
         self.lock = threading.Lock()
