@@ -174,7 +174,8 @@ def sampling(gpus: Sequence[Gpu], path: Path) -> Iterator[None]:
 
 
 def _sample(gpus: Sequence[Gpu], path: Path, stop: threading.Event) -> None:
-    with path.open("a", encoding="utf-8") as stream:
+    # A full disk ends the launch where it matters; a thread of its own has nobody to tell.
+    with contextlib.suppress(OSError), path.open("a", encoding="utf-8") as stream:
         while not stop.wait(SAMPLE_S):
             for gpu in gpus:
                 stream.write(json.dumps({"time": time.time(), "uuid": gpu.uuid, **_reading(gpu)}) + "\n")

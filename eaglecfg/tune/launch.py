@@ -19,6 +19,7 @@ from eaglecfg.tune import gpu, record, verdict
 from eaglecfg.tune.client import Client, Sampling, Unanswered
 from eaglecfg.tune.measure import BadOutput, Enough, Measurement, fault_of, never
 from eaglecfg.tune.orphans import EVENTS, LOG
+from eaglecfg.tune.placement import OUT_OF_REACH, programs
 from eaglecfg.tune.process import holds_socket
 from eaglecfg.tune.pulse import Pulse
 from eaglecfg.tune.supervise import Order
@@ -44,8 +45,6 @@ DEATH_S = 1.5
 READY_TOKENS = 4
 READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
-OUT_OF_REACH = frozenset({"docker", "podman", "nerdctl", "srun", "ssh", "kubectl", "systemd-run", "ray"})
-"""Prefixes whose server does not run below the supervisor, so that only a stop command can end it."""
 
 
 class TakenPort(Exception):
@@ -386,7 +385,7 @@ def sees_socket_owners() -> bool:
 
 def out_of_reach(argv: Sequence[str]) -> str:
     """The program that takes the server out of the supervisor's reach, if the launch prefix has one."""
-    return next((name for word in argv[:4] if (name := Path(word).name) in OUT_OF_REACH), "")
+    return next((name for name in programs(argv) if name in OUT_OF_REACH), "")
 
 
 def is_setting(value: Any) -> bool:

@@ -18,6 +18,12 @@ ELSEWHERE = frozenset({"srun", "ssh", "kubectl", "ray"})
 
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 
+OUT_OF_REACH = ELSEWHERE | CONTAINERS | {"systemd-run"}
+"""Prefixes whose server does not run below the supervisor, so that only a stop command can end it."""
+
+FIRST = 4
+"""Words among which a prefix names its programs: ``sudo nice docker run``."""
+
 WITHOUT_GPU = ("eaglecfg.tune.standin",)
 """Modules whose servers use no GPU."""
 
@@ -30,6 +36,8 @@ ALIASES: Mapping[str, str] = {
     "data_parallel_size": "dp_size",
 }
 """Other names of these flags: facts may not be known, and argparse takes the beginning of a name as well."""
+
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 GPUS_OF_CONTAINER = re.compile(r"--gpus[= ]+[\"']*(?:device=)([\w,.-]+)")
 
@@ -51,12 +59,18 @@ def visible_gpus(
     command: ServerCommand, facts: EngineFacts | None, environ: Mapping[str, str]
 ) -> tuple[Gpu, ...]:
     """All GPUs that ``command`` could use, in CUDA's order."""
-    names = {Path(word).name for word in command.argv[:4]}
-    if names & ELSEWHERE or any(word.startswith(WITHOUT_GPU) for word in command.argv):
+    if set(programs(command.argv)) & ELSEWHERE or any(word.startswith(WITHOUT_GPU) for word in command.argv):
         return ()
     if not read_flags(command.argv, facts).get("device", "cuda").startswith("cuda"):
         return ()
     return tuple(find_gpus(visible_to(command, environ)))
+
+
+def programs(argv: Sequence[str]) -> list[str]:
+    """Names of the first words of a command, among which its prefix's programs are. Variables and options
+    before them do not count; a script (``sh -c 'docker run …'``) counts by its words."""
+    words = [word for word in argv if not word.startswith("-") and not ASSIGNMENT.match(word)]
+    return [Path(piece).name for word in words[:FIRST] for piece in word.split()]
 
 
 def visible_to(command: ServerCommand, environ: Mapping[str, str]) -> str | None:
@@ -68,8 +82,7 @@ def visible_to(command: ServerCommand, environ: Mapping[str, str]) -> str | None
         name, equals, value = word.rpartition("=")
         if equals and name in (VISIBLE, f"-e{VISIBLE}", f"--env={VISIBLE}"):
             return value
-    inside = {Path(word).name for word in command.argv[:4]} & CONTAINERS
-    if inside:
+    if set(programs(command.argv)) & CONTAINERS:
         found = GPUS_OF_CONTAINER.search(" ".join(command.argv))
         # A container has no part in the environment here, only in the GPUs that it is given.
         return found[1] if found else None

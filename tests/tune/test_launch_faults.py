@@ -259,8 +259,8 @@ def test_a_container_prefix_without_stop_command_is_not_provable(launch: Launche
     docker = tmp_path / "docker"
     docker.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     docker.chmod(0o755)
-    command = ServerCommand((str(docker), "run", *STANDIN, *EAGLE, "--virtual-clock"))
-    result = launch(command=command)
+    around = ("env", "A=1", "B=2", "C=3", "D=4", str(docker), "run")
+    result = launch(command=ServerCommand((*around, *STANDIN, *EAGLE, "--virtual-clock")))
     assert result.outcome == "ok"
     assert not result.cleanup.proven
     assert "docker runs the server elsewhere" in result.cleanup.note
