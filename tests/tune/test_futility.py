@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,34 @@ def test_settings_far_behind_are_cut_short_and_the_others_are_not() -> None:
     assert near
     assert all(item.curtailed == (1,) and len(item.blocks[1]) == 2 for item in far)
     assert not any(item.curtailed for item in near)
+
+
+def signed_rank(differences: Sequence[float]) -> float:
+    """One-sided p-value of Wilcoxon's test that differences are not below zero."""
+    ordered = sorted(differences, key=abs)
+    above = sum(rank for rank, value in enumerate(ordered, 1) if value > 0)
+    ways = [1]
+    for rank in range(1, len(ordered) + 1):
+        ways = [a + b for a, b in zip([*ways, *[0] * rank], [*[0] * rank, *ways], strict=True)]
+    return sum(ways[: above + 1]) / 2 ** len(ordered)
+
+
+@pytest.mark.parametrize(("spread", "least"), [(0.0, 0.0), (0.02, 0.25), (0.04, 0.35)])
+def test_blocks_of_two_launches_call_equal_settings_different_and_this_rule_does_not(
+    spread: float, least: float
+) -> None:
+    rng = random.Random(5)
+    by_test: list[bool] = []
+    by_rule: list[bool] = []
+    for _ in range(1000):
+        luck = [rng.gauss(0, spread) for _ in range(2)]
+        one, two = ([each + rng.gauss(0, 0.014) for _ in range(12)] for each in luck)
+        pairs = [a - b for a, b in zip(one, two, strict=True)]
+        by_test.append(any(signed_rank(pairs[:look]) <= 0.02 for look in (6, 8, 12)))
+        loss = max(LOSS, 3 * spread)
+        by_rule.append(pointless({1: [value - loss for value in two]}, 1, one[:2]))
+    assert sum(by_rule) <= 10
+    assert least * 1000 <= sum(by_test) <= (60 if not spread else 500)
 
 
 def test_what_is_measured_whole() -> None:
