@@ -21,10 +21,23 @@ ACTING = (
     "PYTORCH_",
     "CUDA_",
     "CUBLAS_",
+    "CUTE_",
     "SGLANG_",
     "SGL_",
     "FLASHINFER_",
     "TRITON_",
+    "TRTLLM_",
+    "DG_",
+    "FLA_",
+    "NVSHMEM_",
+    "MSCCLPP_",
+    "MC_",
+    "HIP_",
+    "HSA_",
+    "ROCM_",
+    "RCCL_",
+    "AITER_",
+    "CK_",
     "OMP_",
     "MKL_",
     "KMP_",
@@ -33,13 +46,29 @@ ACTING = (
     "FI_",
     "LD_",
     "MALLOC_",
+    "SYNC_TOKEN_IDS_ACROSS_TP",
+    "USE_TRITON_W8A8_FP8_KERNEL",
+    "IN_BATCH_PREFIX_CACHING_",
+    "NVIDIA_TF32_OVERRIDE",
 )
-"""Beginnings of names of variables that act on how fast a server is."""
+"""Beginnings of names of variables that act on how fast a server is: the engine's and those of what it is
+built on. The engine reads some under plain names (0.5.14 srt/layers/sampler.py, srt/layers/quantization/
+fp8_utils.py, srt/managers/schedule_policy.py)."""
 
 WHICH_GPUS = frozenset({"CUDA_VISIBLE_DEVICES"})
 """Acts by the GPUs that it leaves, which are compared themselves."""
 
-TOLD = ("HF_", "HUGGINGFACE_", "TRANSFORMERS_", "NVIDIA_", "PYTHON", "EAGLECFG_", "VLLM_")
+TOLD = (
+    "HF_",
+    "HUGGINGFACE_",
+    "TRANSFORMERS_",
+    "NVIDIA_",
+    "PYTHON",
+    "EAGLECFG_",
+    "VLLM_",
+    "RUNAI_",
+    "TOKENIZERS_",
+)
 """Beginnings of names of variables that may explain something, and are kept for that."""
 
 TOLD_NAMES = frozenset(

@@ -90,7 +90,7 @@ def signed_rank(differences: Sequence[float]) -> float:
     ways = [1]
     for rank in range(1, len(ordered) + 1):
         ways = [a + b for a, b in zip([*ways, *[0] * rank], [*[0] * rank, *ways], strict=True)]
-    return sum(ways[: above + 1]) / 2 ** len(ordered)
+    return sum(ways[: above + 1]) / (1 << len(ordered))
 
 
 @pytest.mark.parametrize(("spread", "least"), [(0.0, 0.0), (0.02, 0.25), (0.04, 0.35)])
