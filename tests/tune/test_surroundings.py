@@ -57,13 +57,14 @@ def test_what_acts_and_what_is_kept_of_the_environment() -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "SYNC_TOKEN_IDS_ACROSS_TP",
         "TRTLLM_ENABLE_PDL",
         "DG_JIT_USE_NVRTC",
         "NVSHMEM_IB_ENABLE_IBGDA",
         "MC_FORCE_TCP",
-    ]
-    + ["NVIDIA_TF32_OVERRIDE", "USE_TRITON_W8A8_FP8_KERNEL", "HSA_NO_SCRATCH_RECLAIM"],
+        "NVIDIA_TF32_OVERRIDE",
+        "USE_TRITON_W8A8_FP8_KERNEL",
+        "HSA_NO_SCRATCH_RECLAIM",
+    ],
 )
 def test_variables_of_what_an_engine_is_built_on_act_as_well(name: str) -> None:
     assert acting({name: "1"}) == recorded({name: "1"}) == {name: "1"}
