@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.machine.gpus import MEMORY_CLOCK, SM_CLOCK, TEMPERATURE, memory_of, throttle_bits
+from eaglecfg.machine.gpus import (
+    MEMORY_CLOCK,
+    SM_CLOCK,
+    TEMPERATURE,
+    THROTTLES,
+    memory_of,
+    throttle_bits,
+)
 from eaglecfg.machine.nvml import NoNvml, Nvml, device_of, open_nvml, words_of
 from eaglecfg.machine.places import first_line
 
@@ -23,6 +30,10 @@ LOOK_S = 1.0
 BARE_MIB = 512.0
 """Memory that an empty GPU may show as used: what a driver keeps, a desktop's screen. An H200 shows 0 to 4
 MiB, the context of one CUDA process takes 400 to 600."""
+
+HARMFUL = 0x8 | 0x20 | 0x40 | 0x80
+"""Reasons for low clocks that are the machine's fault: slowdowns of the hardware, heat, the power brake. A
+power cap is met by every busy GPU."""
 
 OF_THE_SYSTEM = ("nvidia-cuda-mps",)
 """Beginnings of names of processes that hold a GPU for others and compute nothing themselves."""
@@ -180,6 +191,22 @@ def _sample(gpus: Sequence[Gpu], path: Path, stop: threading.Event) -> None:
             for gpu in gpus:
                 stream.write(json.dumps({"time": time.time(), "uuid": gpu.uuid, **_reading(gpu)}) + "\n")
             stream.flush()
+
+
+def held_back(path: Path) -> dict[str, float]:
+    """Share of the samples of a launch in which clocks were held back, by reason; empty where they were not,
+    or where nothing was sampled."""
+    counts: dict[str, int] = {}
+    samples = 0
+    with contextlib.suppress(OSError), path.open(encoding="utf-8") as stream:
+        for line in stream:
+            with contextlib.suppress(ValueError):  # a full disk tears the last one
+                bits = json.loads(line).get("throttle", 0) & HARMFUL
+                samples += 1
+                for bit, word in THROTTLES.items():
+                    if bits & bit:
+                        counts[word] = counts.get(word, 0) + 1
+    return {word: round(count / samples, 4) for word, count in counts.items()}
 
 
 def _reading(gpu: Gpu) -> dict[str, float | int]:

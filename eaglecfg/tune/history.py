@@ -46,6 +46,7 @@ class Launch:
     ``timings`` are the seconds of its parts (startup, warmup, measure, stop).
     ``blocks`` are logs of output tokens per second of its blocks, by concurrency, ``curtailed`` the
     concurrencies at which the last of them were left out.
+    ``held_back`` is the share of its time in which a GPU's clocks were, by reason.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
 
@@ -77,6 +78,7 @@ class Launch:
     drifted: bool = False
     blocks: Mapping[int, Sequence[float]] = field(default_factory=dict)
     curtailed: tuple[int, ...] = ()
+    held_back: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -311,5 +313,6 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         doubtful=data.get("doubtful", False),
         timings=data.get("timings", {}),
         curtailed=tuple(data.get("curtailed", ())),
+        held_back=data.get("held_back", {}),
         blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
     )

@@ -201,6 +201,7 @@ def ended(
         "limits": list(broken_limits(limits, result.blocks)) if not failure else [],
         "unsettled": [item.concurrency for item in result.warmups if not item.agreed] if not failure else [],
         "curtailed": list(result.curtailed) if not failure else [],
+        "held_back": dict(result.held_back),
         "wander": wander(result.blocks) if not failure else None,
         "ran": ran.key,
         "ran_arm": None if ran.key == arm.key else described(ran),

@@ -42,6 +42,8 @@ WATCH_S = 0.1
 DEATH_S = 1.5
 """A broken connection is a dying process if its exit is seen within this time, else the server's own fault.
 """
+SAMPLES = "gpu.jsonl"
+"""Name of what the GPUs did, in a launch's folder."""
 READY_TOKENS = 4
 READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
@@ -140,7 +142,7 @@ class _Launch:
         try:
             self.progress("started", self.about())
             self.supervision.give(self.order())
-            with gpu.sampling(self.gpus, self.folder / "gpu.jsonl"):
+            with gpu.sampling(self.gpus, self.folder / SAMPLES):
                 asyncio.run(self.drive())
         finally:
             cleanup = self.stop()
@@ -372,6 +374,7 @@ class _Launch:
             timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
             doubtful=failure is not None and failure.doubtful,
             curtailed=tuple(measurement.curtailed) if measurement else (),
+            held_back=gpu.held_back(self.folder / SAMPLES),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from eaglecfg.tune.account import Account, account_of, launch_rows
@@ -69,7 +69,8 @@ class Results:
     itself. ``lost`` is the failure that leaves the baseline unmeasured: nothing wins then, as nothing was
     compared with it. ``baseline`` names it; ``stands``: it is the deployment as it stands. ``account`` is
     where the time went, ``each`` a row per launch (``account.HEADER``). ``moves`` are the factors by which
-    the machine's speed moved during the search.
+    the machine's speed moved during the search. ``held_back`` tells by reason in how many good launches
+    clocks were held back, and in which share of a launch at most.
     ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it. ``step_cost`` is
     the accept length that was simulated, None where acceptance is real; ``barred`` are
@@ -97,6 +98,7 @@ class Results:
     step_cost: float | None = None
     barred: tuple[Arm, ...] = ()
     moves: tuple[float, ...] = ()
+    held_back: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     baseline: str = AS_IT_STANDS
     stands: bool = True
 
@@ -153,6 +155,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         account=account_of(history),
         each=tuple(map(tuple, launch_rows(history))),
         moves=tuple(_steps(history.moves)),
+        held_back=_held_back(history.launches),
         proofs=tuple(history.proofs.values()),
         step_cost=design.step_cost,
         barred=tuple(_barred(design, history, analysis).values()),
@@ -167,6 +170,15 @@ def _steps(moves: Mapping[int, float]) -> Iterator[float]:
     for _, now in sorted(moves.items()):
         yield math.exp(now - before)
         before = now
+
+
+def _held_back(launches: Sequence[Launch]) -> dict[str, tuple[int, float]]:
+    found: dict[str, tuple[int, float]] = {}
+    for item in launches:
+        for reason, share in item.held_back.items() if item.ok else ():
+            count, most = found.get(reason, (0, 0.0))
+            found[reason] = count + 1, max(most, share)
+    return found
 
 
 def _median(values: Sequence[float]) -> float | None:

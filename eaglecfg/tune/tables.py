@@ -174,6 +174,12 @@ def footnotes(results: Results) -> list[str]:
             f"The machine's own speed moved during the search ({moves}): what was measured meanwhile was set "
             f"aside{cut}."
         )
+    for reason, (count, most) in results.held_back.items():
+        notes.append(
+            f"In {count} of {sum(row.launches for row in results.rows)} launches a GPU was held back "
+            f"({reason}, in up to {most:.0%} of a launch's samples): what is slow there may be the machine; "
+            f"see gpu.jsonl of the launches, and eaglecfg doctor."
+        )
     if results.unsettled:
         good = sum(row.launches for row in results.rows)
         notes.append(

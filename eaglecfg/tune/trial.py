@@ -155,7 +155,8 @@ class LaunchResult:
     epoch) and ``marker`` identify the supervisor, ``identity`` its start in clock ticks since boot
     together with the boot id. ``timings`` splits the launch's seconds: startup, warmup, measure, check,
     stop. ``doubtful``: the server was killed, perhaps by somebody outside. ``curtailed`` are concurrencies
-    whose last blocks were left out.
+    whose last blocks were left out. ``held_back`` is the share of time in which a GPU's clocks were, by
+    reason.
     """
 
     outcome: Literal["ok", "failed"]
@@ -177,6 +178,7 @@ class LaunchResult:
     warmups: tuple[WarmUp, ...] = ()
     doubtful: bool = False
     curtailed: tuple[int, ...] = ()
+    held_back: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,14 @@ import json
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from eaglecfg.cli.main import run
+from eaglecfg.machine.gpus import THROTTLES
 from eaglecfg.tune import gpu
-from tests.tune.gpus import Machine
+from tests.tune.gpus import Machine, folder_with_gpus
 
 
 @pytest.fixture
@@ -63,6 +66,38 @@ def test_what_a_gpu_does_not_tell_is_left_out_and_the_launch_goes_on(
     with gpu.sampling(machine.gpus(), path):
         time.sleep(0.2)
     assert set(rows_of(path)[0]) == {"time", "uuid", "memory_mib", "sm_mhz", "memory_mhz"}
+
+
+def test_a_gpu_that_was_held_back_is_told_of_in_the_result(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(gpu, "SAMPLE_S", 0.02)
+    machine.answers["DeviceGetCurrentClocksEventReasons"] = lambda handle: 0x40 | 0x4
+    folder = folder_with_gpus(tmp_path / "study")
+    assert run(folder.arguments) == 0
+    ended = [event.data for event in folder.events if event.kind == "ended"]
+    assert [data["held_back"] for data in ended] == [{"hardware thermal slowdown": 1.0}] * 4
+    said = "In 4 of 4 launches a GPU was held back (hardware thermal slowdown, in up to 100% of a launch's"
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert said in (folder.record / "result.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["{}", '{"throttle": 1}', '{"throttle": 4}'], {}),  # idle, or at its power cap
+        (['{"throttle": 8}', '{"throttle": 0}', '{"throttle": 160}', "{}"], [8, 32, 128]),
+        (['{"throttle": 8}', '{"thro'], {"hardware slowdown": 1.0}),
+        ([], {}),
+    ],
+)
+def test_what_counts_as_held_back(lines: list[str], expected: Any, tmp_path: Path) -> None:
+    path = tmp_path / "gpu.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    if isinstance(expected, list):
+        expected = {THROTTLES[bit]: 0.25 for bit in expected}
+    assert gpu.held_back(path) == expected
+    assert gpu.held_back(tmp_path / "none") == {}
 
 
 def test_a_full_disk_is_no_traceback(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

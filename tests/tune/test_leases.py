@@ -23,8 +23,8 @@ from eaglecfg.tune.gpu import kept, occupied
 from eaglecfg.tune.leases import Leases, NotHeld
 from eaglecfg.tune.placement import gpus_of, visible_to
 from eaglecfg.tune.trial import Limits, ServerCommand
-from tests.tune.folder import ROOT, Folder
-from tests.tune.gpus import SERVER, Machine
+from tests.tune.folder import Folder
+from tests.tune.gpus import Machine, folder_with_gpus
 
 
 @pytest.fixture
@@ -34,16 +34,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
-    (tmp_path / "study").mkdir()
-    made = Folder(tmp_path / "study")
-    made.study(steps=[4])
-    (made.path / "server.py").write_text(SERVER, encoding="utf-8")
-    text = (made.path / "study.yaml").read_text(encoding="utf-8")
-    server = json.dumps(str(made.path / "server.py"))
-    text = text.replace("-m, eaglecfg.tune.standin", server)
-    env = json.dumps({"PYTHONPATH": str(ROOT)})
-    (made.path / "study.yaml").write_text(text.replace("env: {}", f"env: {env}"), encoding="utf-8")
-    return made
+    return folder_with_gpus(tmp_path / "study")
 
 
 HOLD = """
