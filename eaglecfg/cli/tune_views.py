@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,12 +37,14 @@ def study_options(wrapped: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def _read(study: str, out: Path | None, prefix: str | None) -> tuple[Opened, tuple[Event, ...], History]:
+def _read(
+    study: str, out: Path | None, prefix: str | None, budget: Mapping[str, Any] | None = None
+) -> tuple[Opened, tuple[Event, ...], History]:
+    """The study with its record; ``budget`` stands for that of its file."""
     from eaglecfg.cli.tune import split_words
 
-    opened = open_study(
-        Path(study), shown=study, out=out, launch_anyway=True, prefix=split_words(prefix, "--launch-prefix")
-    )
+    words = split_words(prefix, "--launch-prefix")
+    opened = open_study(Path(study), shown=study, out=out, launch_anyway=True, prefix=words, budget=budget)
     events = read_ledger(opened.folder / LEDGER)
     return opened, events, fold(events, opened.conditions)
 
@@ -54,10 +57,13 @@ def status(study: str, out: Path | None, launch_prefix: str | None, form: str) -
 
     Reads the record only: nothing is locked, launched or changed. Exit code 1: it is not running.
     """
-    from eaglecfg.tune.standing import standing
+    from eaglecfg.tune.standing import budget_of, standing
 
     opened, events, _ = _read(study, out, launch_prefix)
     found = standing(opened, events, time.time())
+    if found.state == "running" and budget_of(events):
+        opened, events, _ = _read(study, out, launch_prefix, budget_of(events))
+        found = standing(opened, events, time.time())
     if form == "json":
         click.echo(json.dumps({"version": 1, **asdict(found)}, indent=1))
     else:
@@ -79,6 +85,8 @@ def _words(opened: Opened, found: Any) -> list[str]:
         lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
     left = f", {found.left} left, about {duration(found.left_s)}" if found.left else ""
     lines.append(f"  done     {found.done} launches{left}")
+    if found.ends_at is not None:
+        lines.append(f"  ends     by {datetime.datetime.fromtimestamp(found.ends_at):%Y-%m-%d %H:%M}")
     if found.aside:
         lines.append(f"  aside    {_launches(found.aside)}, {found.aside_why}")
     if found.failures:

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from eaglecfg.source.secrets import redact_arguments
+from eaglecfg.tune.deadline import until_time
 from eaglecfg.tune.history import fold
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.opened import Opened
@@ -54,7 +55,8 @@ class Standing:
     ``failures`` counts failed launches by class, ``best`` is the leading setting and its shrunken factor over
     the baseline, ``left_s`` the seconds that the launches left are expected to take. ``quiet_s`` is the time
     since the last line of the record. ``aside`` counts launches under other conditions, ``aside_why`` tells
-    which, and how they are seen.
+    which, and how they are seen. ``ends_at`` is when a running study's budget ends it (seconds since the
+    epoch), None where no time does.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Standing:
     quiet_s: float | None
     aside: int = 0
     aside_why: str = ""
+    ends_at: float | None = None
 
 
 def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
@@ -95,7 +98,26 @@ def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
         quiet_s=max(0.0, at - events[-1].at) if events else None,
         aside=history.aside,
         aside_why=aside_because(opened, events) if history.aside else "",
+        ends_at=_ends_at(opened, events, session) if session is not None and running else None,
     )
+
+
+def budget_of(events: Sequence[Event]) -> Mapping[str, Any]:
+    """The budget of the session that was begun last: options may have given it another than its file."""
+    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    budget: Mapping[str, Any] = session.data.get("budget", {}) if session is not None else {}
+    return budget
+
+
+def _ends_at(opened: Opened, events: Sequence[Event], session: Event) -> float | None:
+    """When the session's budget of time is spent."""
+    budget, ends = budget_of(events), list[float]()
+    if budget.get("hours") is not None:
+        before = fold([event for event in events if event.seq < session.seq], opened.conditions).busy_s
+        ends.append(session.at + budget["hours"] * 3600 - before)
+    if budget.get("until") is not None:
+        ends.append(until_time(budget["until"], session.at))
+    return min(ends, default=None)
 
 
 def aside_because(opened: Opened, events: Sequence[Event]) -> str:

@@ -210,6 +210,7 @@ class StudyRun:
             "mode": design.mode,
             "baseline": design.baseline.key if design.baseline else None,
             "startup_s": self.opened.study.launch.startup_s,
+            "budget": self.opened.study.budget.model_dump(),
             "profile": design.profile.name,
             "seed": design.seed,
             "versions": versions,

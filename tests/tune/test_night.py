@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import os
 import pty
+import re
 import signal
 import sqlite3
 import subprocess
@@ -82,6 +84,24 @@ def test_status_tells_what_runs_and_disturbs_nothing(folder: Folder) -> None:
     )
     assert "  done     6 launches\n" in after.stdout
     assert len(folder.finished()) == 6
+
+
+def test_status_goes_by_the_budget_that_options_gave(folder: Folder) -> None:
+    soon = datetime.datetime.now() + datetime.timedelta(hours=2)
+    given = ["--launches", "4", "--hours", "9", "--until", f"{soon:%H:%M}"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "eaglecfg", *folder.arguments, *given],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    wait_for(lambda: any(event.kind == "running" for event in folder.events))
+    seen = looked(folder, "status")
+    assert process.wait(timeout=60) == 0
+    assert seen.returncode == 0, seen.stderr
+    done, left = map(int, re.findall(r"done +(\d+) launches?, (\d+) left", seen.stdout)[0])
+    assert done + left == 4
+    assert f"  ends     by {soon:%Y-%m-%d %H:%M}\n" in seen.stdout
+    assert "ends" not in looked(folder, "status").stdout
 
 
 def test_status_knows_a_killed_study_from_one_that_was_interrupted(folder: Folder) -> None:
