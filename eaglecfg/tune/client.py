@@ -21,8 +21,9 @@ them would make the client the bottleneck. A quote inside generated text is esca
 match."""
 VIRTUAL_TIME = re.compile(rb'"virtual_time":\s*([0-9.]+)')
 INFO_PATHS = ("/server_info", "/get_server_info")  # the latter alone up to 0.5.5.post3
-SHORT_S = 5.0
-"""Limit for requests that need no generation."""
+SHORT_S = 4.5
+"""Limit for requests that need no generation. From 5 s on aiohttp rounds it up to whole seconds of its clock.
+"""
 UNANSWERED = 0
 """Stands for a status where none came within the limit."""
 
