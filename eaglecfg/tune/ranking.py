@@ -27,6 +27,20 @@ def arm_of(design: Design, history: History, key: str) -> Arm | None:
     return arm if arm.key == key else None
 
 
+def in_space(design: Design, arm: Arm) -> bool:
+    """Whether the study as it is now may launch an arm: its space may have lost choices since."""
+    listed = {each.key for each in (*design.baselines, *design.arms)}
+    return arm.key in listed or (not design.arms and design.space.locate(arm) is not None)
+
+
+def launchable(design: Design, history: History, key: str) -> Arm | None:
+    """The arm to launch for one that ran: itself, or what the server turns into it; None where the space has
+    neither any more."""
+    asked = [one for one, ran in history.aliases().items() if ran == key]
+    arms = (arm_of(design, history, each) for each in (key, *asked))
+    return next((arm for arm in arms if arm is not None and in_space(design, arm)), None)
+
+
 def scores(history: History, *phases: str) -> dict[str, list[float]]:
     """Scores of good launches by what ran, moves of the machine's speed taken out."""
     out: dict[str, list[float]] = {}
@@ -69,7 +83,7 @@ def finalists(design: Design, history: History) -> tuple[Arm, ...]:
     # What happens in the rounds must not change who is in them.
     searched = replace(history, launches=tuple(item for item in history.launches if item.phase != ROUND))
     best = [key for key in ranking(searched) if key not in fixed]
-    found = [arm for key in best if (arm := arm_of(design, history, key)) is not None]
+    found = [arm for key in best if (arm := launchable(design, history, key)) is not None]
     return (*design.baselines, *found[: design.profile.finalists])
 
 
@@ -112,7 +126,7 @@ def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
         return None
     values = shrunken(scores(history), spread_of(history)[0])
     base = history.aliases().get(baseline.key, baseline.key)
-    order = [key for key in ranking(history) if key in values]
+    order = [key for key in ranking(history) if key in values and launchable(design, history, key)]
     if base not in values or not order or len(set(values.values())) < 2:
         return None
     arm = arm_of(design, history, order[0])

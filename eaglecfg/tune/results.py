@@ -14,7 +14,14 @@ from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.proof_words import proof_words
-from eaglecfg.tune.ranking import arm_of, complete_rounds, finalists, spread_of, usable
+from eaglecfg.tune.ranking import (
+    arm_of,
+    complete_rounds,
+    finalists,
+    launchable,
+    spread_of,
+    usable,
+)
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
 from eaglecfg.tune.step_cost import rests_on_acceptance, title
 
@@ -289,7 +296,7 @@ def _row(
         winner=winner is not None and key == winner.key,
         agreement=mean(same) if same else None,
         startup_s=mean([item.startup_s for item in good]) if good else None,
-        notes=_notes(history, key),
+        notes=(*_notes(history, key), *_left_out(design, history, key)),
     )
 
 
@@ -322,6 +329,14 @@ def _gain(
     if not own or not other:
         return None
     return Gain(math.exp(mean([i.score for i in own]) - mean([i.score for i in other])), None, None, None)
+
+
+def _left_out(design: Design, history: History, key: str) -> tuple[str, ...]:
+    """That the space was edited since a setting was asked for."""
+    asked = any(item.arm == key for item in history.launches)
+    if not asked or launchable(design, history, key) is not None:
+        return ()
+    return ("the space does not have it any more: it is neither launched again nor compared",)
 
 
 def _notes(history: History, key: str) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from eaglecfg.tune.history import (
     Launch,
 )
 from eaglecfg.tune.profiles import ANCHOR_EVERY
-from eaglecfg.tune.ranking import arm_of, doubles, finalists, ranking
+from eaglecfg.tune.ranking import arm_of, doubles, finalists, in_space, launchable, ranking
 from eaglecfg.tune.suggest import Told, suggestions
 
 LEADERS = 5
@@ -77,7 +77,7 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
         return Finished(trouble, broken=True)
     if last is not None and repeats(history, last):
         arm = arm_of(design, history, last.arm)
-        if arm is not None:
+        if arm is not None and in_space(design, arm):
             return Wanted(arm, last.phase, last.round, again=last.failure)
     if design.mode != "rounds" and not search_over and not _search_done(design, history):
         if drift.to_confirm(design, history) and design.baseline is not None:
@@ -215,13 +215,9 @@ def told_of(design: Design, history: History) -> list[Told]:
 
 
 def _leader(design: Design, history: History) -> Arm | None:
-    best = ranking(history)[:LEADERS]
-    counts = {arm: len(history.of(arm)) for arm in best}
-    for key in sorted(best, key=lambda arm: counts[arm]):
-        arm = arm_of(design, history, key)
-        if arm is not None:
-            return arm
-    return None
+    found = ((key, launchable(design, history, key)) for key in ranking(history))
+    best = itertools.islice(((key, arm) for key, arm in found if arm is not None), LEADERS)
+    return min(best, key=lambda pair: len(history.of(pair[0])), default=("", None))[1]
 
 
 def _round(design: Design, history: History, arms: Sequence[Arm]) -> Step:

@@ -1,0 +1,90 @@
+"""A space that is edited between two runs: what was measured stays, what was taken out is not launched."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.ranking import best_so_far
+from eaglecfg.tune.results import make_results
+from tests.tune.simulate import Simulation, make
+
+PAGES = {"server.page": [1, 2, 3, 4], "nccl.nthreads": ["unset", "256"]}
+WITH = {"nccl.proto": ["unset", "LL", "Simple"], **PAGES}
+WITHOUT = {"nccl.proto": ["unset", "Simple"], **PAGES}
+SHAPES = {"speculative": ["off", {"num_steps": {"low": 1, "high": 8}, "eagle_topk": [1, 2, 4]}]}
+EDITS = [(WITH, WITHOUT), ({**WITH, **SHAPES}, {**WITHOUT, **SHAPES})]
+"""A space that is launched whole, and one that is sampled."""
+
+
+def by_proto(arm: Arm) -> float:
+    proto = arm.deployment.nccl.get("proto")
+    return 5.0 + {"LL": 0.1, "Simple": 0.05}.get(str(proto), 0.0)
+
+
+def study(space: dict[str, Any], launches: int, **options: Any) -> Simulation:
+    made = Simulation(make(space, profile="short"), by_proto, random.Random(1), spread=0.003, **options)
+    made.run(launches)
+    return made
+
+
+def takes_ll(simulation: Simulation, since: int = 0) -> list[str]:
+    """Labels of the launches of what is about to be taken out."""
+    return [step.arm.label for step in simulation.steps[since:] if "proto LL" in step.arm.label]
+
+
+@pytest.mark.parametrize(("before", "after"), EDITS)
+def test_a_choice_that_was_taken_out_is_neither_launched_nor_recommended(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    made = study(before, 26)
+    assert takes_ll(made)
+    first = best_so_far(made.design, made.history)
+    assert first is not None
+    assert "proto LL" in first[0]
+    made.design = make(after, profile="short")
+    seen = best_so_far(made.design, made.history)
+    assert seen is not None
+    assert "proto LL" not in seen[0]
+    made.run()
+    assert takes_ll(made, 26) == []
+    found = make_results(made.design, made.history, "done")
+    assert found.winner is not None
+    assert "proto Simple" in found.winner.label
+    assert not any("proto LL" in row.label for row in found.rows if row.final or row.tied)
+
+
+@pytest.mark.parametrize(("before", "after"), EDITS)
+def test_its_launches_stay_in_the_record_and_count_again_once_it_is_back(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    made = study(before, 26)
+    launched = set(takes_ll(made))
+    made.design = make(after, profile="short")
+    made.run(2)
+    out = {row.label: row for row in make_results(made.design, made.history, "").rows}
+    for label in launched:
+        assert out[label].launches >= 1
+        assert out[label].notes[-1].startswith("the space does not have it any more")
+    made.design = make(before, profile="short")
+    made.run()
+    searched = [step.arm.label for step in made.steps[28:] if step.phase == "search"]
+    assert launched.isdisjoint(searched)
+    found = make_results(made.design, made.history, "done")
+    assert found.winner is not None
+    assert "proto LL" in found.winner.label
+    assert not any("any more" in note for row in found.rows for note in row.notes)
+
+
+def test_what_the_machine_spoilt_is_not_launched_again_once_it_was_taken_out() -> None:
+    made = study(WITH, 0, fault=lambda arm, number: "machine" if "proto LL" in arm.label else "")
+    while not takes_ll(made):
+        made.run(1)
+    made.design = make(WITHOUT, profile="short")
+    end = made.run()
+    assert end is not None
+    assert not end.broken
+    assert len(takes_ll(made)) == 1
