@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -128,6 +129,25 @@ def test_silence_after_the_warm_up_is_a_hang(launch: Launcher, fault: str) -> No
     states = json.loads((Path(result.folder) / "processes.json").read_text())
     # A hung server may be seen on a core ("R") as well as asleep ("S"); only a frozen one is stopped.
     assert [state["state"] == "T" for state in states] == [fault == "freeze"]
+
+
+SLOW = MeasurePlan((2,), 2, 4, 8, warmup_requests=2, warmup_agreement=1.0)
+
+
+def test_a_slow_server_is_not_taken_for_a_hanging_one(launch: Launcher) -> None:
+    command = ServerCommand((*STANDIN, *EAGLE, "--fault", "slow:0.1"))
+    result = launch(plan=SLOW, limits=replace(LIMITS, hang_floor_s=0.05), command=command)
+    assert (result.outcome, result.message) == ("ok", "")
+    assert [block.failed for block in result.blocks] == [0, 0]
+
+
+def test_a_slow_server_that_hangs_is_given_twenty_of_its_steps(launch: Launcher) -> None:
+    faults = ("--fault", "slow:0.1", "--fault", f"hang:{4 + 2 * 2 * 8 + 10}")
+    command = ServerCommand((*STANDIN, *EAGLE, *faults))
+    result = launch(plan=SLOW, limits=replace(LIMITS, hang_floor_s=0.05), command=command)
+    assert result.failure == "hang"
+    (waited,) = re.findall(r"no token for ([\d.]+) s", result.message)
+    assert 20 * 0.1 <= float(waited) <= 20 * 0.2
 
 
 def test_a_server_that_freezes_between_two_blocks_is_a_hang(

@@ -58,6 +58,7 @@ OTHERS = (
     "no-port",  # the port never opens
     "say",  # ARGUMENT on the log, at the start
     "deaf",  # healthy, but no generation is ever answered
+    "slow",  # every step takes ARGUMENT seconds longer
     "hang",  # healthy, but generation stops after ARGUMENT tokens
     "freeze",  # SIGSTOP to itself after ARGUMENT tokens
     "freeze-idle",  # the same, but not before it is asked to empty its cache: nothing is generated then
@@ -159,6 +160,8 @@ class Faults:
                 os.kill(os.getpid(), signal.SIGABRT)
         if self.has("freeze") and self._tokens >= self.amount("freeze", 20):
             os.kill(os.getpid(), signal.SIGSTOP)
+        if self.has("slow"):
+            time.sleep(self.amount("slow", 0.1))
         while self.has("hang") and self._tokens >= self.amount("hang", 20):
             time.sleep(1)
 
