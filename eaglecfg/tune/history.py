@@ -46,6 +46,8 @@ class Launch:
     ``timings`` are the seconds of its parts (startup, warmup, measure, stop).
     ``blocks`` are logs of output tokens per second of its blocks, by concurrency, ``curtailed`` the
     concurrencies at which the last of them were left out.
+    ``latency`` are percentiles in ms (``ttft_p99``) and ``positions`` shares of verify steps that accepted
+    more than i drafts, by concurrency.
     ``held_back`` is the share of its time in which a GPU's clocks were, by reason.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     """
@@ -79,6 +81,8 @@ class Launch:
     blocks: Mapping[int, Sequence[float]] = field(default_factory=dict)
     curtailed: tuple[int, ...] = ()
     held_back: Mapping[str, float] = field(default_factory=dict)
+    latency: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    positions: Mapping[int, Sequence[float]] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -314,5 +318,7 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         timings=data.get("timings", {}),
         curtailed=tuple(data.get("curtailed", ())),
         held_back=data.get("held_back", {}),
+        latency={int(level): values for level, values in data.get("latency", {}).items()},
+        positions={int(level): values for level, values in data.get("positions", {}).items()},
         blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
     )

@@ -151,6 +151,42 @@ def counters_of(blocks: Sequence[Block]) -> dict[str, list[float]]:
     return out
 
 
+def latency_of(blocks: Sequence[Block]) -> dict[str, dict[str, float]]:
+    """By concurrency the percentiles of waiting in ms (``ttft_p50`` ...): means over blocks, weighted by
+    requests."""
+    out: dict[str, dict[str, float]] = {}
+    for level, rows in _by_level(blocks).items():
+        total = max(1, sum(row.requests for row in rows))
+        out[str(level)] = {
+            f"{what}_{name}": round(
+                sum(getattr(row, f"{what}_ms").get(name, 0.0) * row.requests for row in rows) / total, 4
+            )
+            for what in ("ttft", "tpot", "itl")
+            for name in getattr(rows[0], f"{what}_ms")
+        }
+    return out
+
+
+def positions_of(blocks: Sequence[Block]) -> dict[str, list[float]]:
+    """By concurrency the share of verify steps in which more than i drafts were accepted; a concurrency of
+    which the server did not tell is left out."""
+    out: dict[str, list[float]] = {}
+    for level, rows in _by_level(blocks).items():
+        given = [
+            (row.per_position, row.verify_steps) for row in rows if row.per_position and row.verify_steps
+        ]
+        if len(given) == len(rows):
+            width, total = min(len(shares) for shares, _ in given), sum(steps for _, steps in given)
+            sums = [sum(shares[place] * steps for shares, steps in given) for place in range(width)]
+            out[str(level)] = [round(value / total, 6) for value in sums]
+    return out
+
+
+def _by_level(blocks: Sequence[Block]) -> dict[int, list[Block]]:
+    levels = sorted({block.concurrency for block in blocks})
+    return {level: [block for block in blocks if block.concurrency == level] for level in levels}
+
+
 def wander(blocks: Sequence[Block]) -> float | None:
     """How far passes over the same prompts differ within a launch: fastest over slowest pass of the widest
     block, as a share. None where no block has two."""
@@ -192,6 +228,8 @@ def ended(
         "scores": scores_of(result.blocks) if not failure else {},
         "counters": counters_of(result.blocks) if not failure else {},
         "blocks": block_scores(result.blocks) if not failure else {},
+        "latency": latency_of(result.blocks) if not failure else {},
+        "positions": positions_of(result.blocks) if not failure else {},
         "startup_s": result.startup_s,
         "timings": dict(result.timings),
         "seconds": round(result.timings.get("total", 0.0), 3),

@@ -42,7 +42,8 @@ class Row:
     """One setting. Speeds are geometric means over launches, by concurrency; ``accept_length`` and
     ``step_ms`` pool the counters of all launches. ``launches`` count good ones. ``spread`` is the standard
     deviation of one launch as a share. ``final`` tells whether the numbers come from the rounds, or from the
-    search alone."""
+    search alone. ``latency_ms`` holds percentiles (``ttft_p99``), ``per_position[i]`` is the share of verify
+    steps that accepted more than i drafts: means over launches, by concurrency."""
 
     arm: str
     label: str
@@ -62,6 +63,8 @@ class Row:
     agreement: float | None
     startup_s: float | None
     notes: tuple[str, ...]
+    latency_ms: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
+    per_position: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,8 +299,27 @@ def _row(
         winner=winner is not None and key == winner.key,
         agreement=mean(same) if same else None,
         startup_s=mean([item.startup_s for item in good]) if good else None,
+        latency_ms=_latency(good),
+        per_position=_positions(good),
         notes=(*_notes(history, key), *_left_out(design, history, key)),
     )
+
+
+def _latency(launches: Sequence[Launch]) -> dict[int, dict[str, float]]:
+    out: dict[int, dict[str, float]] = {}
+    for level in sorted({level for item in launches for level in item.latency}):
+        rows = [item.latency[level] for item in launches if level in item.latency]
+        known = [name for name in rows[0] if all(name in row for row in rows)]
+        out[level] = {name: round(mean([row[name] for row in rows]), 4) for name in known}
+    return out
+
+
+def _positions(launches: Sequence[Launch]) -> dict[int, tuple[float, ...]]:
+    out: dict[int, tuple[float, ...]] = {}
+    for level in sorted({level for item in launches for level in item.positions}):
+        rows = [item.positions[level] for item in launches if level in item.positions]
+        out[level] = tuple(round(mean(shares), 6) for shares in zip(*rows, strict=False))
+    return out
 
 
 def _role(design: Design, history: History, key: str) -> str:

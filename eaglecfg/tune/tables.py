@@ -144,6 +144,7 @@ def markdown(title: str, results: Results) -> str:
         lines.append("| " + " | ".join(cells) + " |")
     lines += ["", *(f"- {text}" for text in (*cycle_lines(results.cycles), *remarks(results)))]
     lines += ["", *footnotes(results), ""]
+    lines += _requests(results)
     if results.each:
         accept = "accept" if results.step_cost is None else "accept (simulated)"
         each = [accept if name == "accept" else name for name in HEADER]
@@ -151,6 +152,26 @@ def markdown(title: str, results: Results) -> str:
         lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in results.each]
         lines.append("")
     return "\n".join(lines)
+
+
+REQUESTS = ("setting", "at", "TTFT p50", "p99", "TPOT p50", "p99", "ITL p50", "p99", "accepted by position")
+
+
+def _requests(results: Results) -> list[str]:
+    """What single requests met, in ms, and how far drafts were accepted; nothing where no record tells."""
+    rows = []
+    for row in results.rows:
+        for level, values in row.latency_ms.items():
+            names = [f"{what}_{name}" for what in ("ttft", "tpot", "itl") for name in ("p50", "p99")]
+            times = [f"{values[name]:.2f}" if values.get(name) else "-" for name in names]
+            shares = " ".join(f"{share:.2f}" for share in row.per_position.get(level, ()))
+            rows.append([row.label, str(level), *times, shares or "-"])
+    if not rows:
+        return []
+    simulated = " (simulated)" if results.step_cost is not None else ""
+    head = ["| " + " | ".join(REQUESTS) + f"{simulated} |", "|" + "---|" * len(REQUESTS)]
+    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return [*head, *body, "", "Times in ms, means over launches.", ""]
 
 
 def footnotes(results: Results) -> list[str]:

@@ -30,6 +30,11 @@ def test_blocks_give_the_speed_of_the_stand_ins_formula(launch: Launcher) -> Non
         assert block.accept_length == pytest.approx(expected_accept_length(2), rel=0.15)
         # Tokens per request and second are accept length / step time, a little less for the prefills.
         assert block.tokens_per_s == pytest.approx(2000 * block.accept_length / block.step_ms, rel=0.06)
+        assert block.per_position is not None
+        assert sum(block.per_position) == pytest.approx(block.accept_length - 1, abs=1e-6)
+        assert list(block.per_position) == sorted(block.per_position, reverse=True)
+        for times in (block.ttft_ms, block.tpot_ms, block.itl_ms):
+            assert 0 < times["p50"] <= times["p95"] <= times["p99"]
         assert block.flushed
         assert block.failed == 0
         assert block.counters == "spec_num_correct_drafts"

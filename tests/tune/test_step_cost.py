@@ -58,6 +58,7 @@ def test_every_result_says_that_only_step_cost_was_measured(
     text = (folder.record / "result.md").read_text(encoding="utf-8")
     assert text.startswith("# Study study: step cost only\n")
     assert "simulated<br>2.5" in text
+    assert "| accepted by position (simulated) |" in text
     launch = next(iter((folder.record / "launches").iterdir()))
     command = json.loads((launch / "command.json").read_text())
     assert command["argv"][command["argv"].index("--load-format") + 1] == "dummy"

@@ -41,6 +41,16 @@ def test_a_study_finds_the_best_shape_and_offers_it_as_a_patch(
     assert rows["off"]["launches"] == 2
     assert rows["2 steps"]["step_ms"]["1"] > rows["off"]["step_ms"]["1"]
     assert rows["4 steps"]["role"] == "as it stands"
+    positions = rows["2 steps"]["per_position"]["1"]
+    assert sum(positions) == pytest.approx(rows["2 steps"]["accept_length"] - 1, abs=1e-4)
+    assert rows["off"]["per_position"] == {}
+    waits = rows["2 steps"]["latency_ms"]["1"]
+    assert 0 < waits["ttft_p50"] <= waits["ttft_p99"]
+    assert waits["itl_p50"] == pytest.approx(rows["2 steps"]["step_ms"]["1"], rel=0.01)
+    shares = " ".join(f"{share:.2f}" for share in positions)
+    assert f" | {waits['itl_p99']:.2f} | {shares} |" in (folder.record / "result.md").read_text(
+        encoding="utf-8"
+    )
     assert (folder.record / "winner.patch").read_text(encoding="utf-8") in out
     assert "| 2 steps<br>(winner, fastest) |" in (folder.record / "result.md").read_text(encoding="utf-8")
     assert folder.left_running() == []
