@@ -44,7 +44,9 @@ def _read(
     from eaglecfg.cli.tune import split_words
 
     words = split_words(prefix, "--launch-prefix")
-    opened = open_study(Path(study), shown=study, out=out, launch_anyway=True, prefix=words, budget=budget)
+    opened = open_study(
+        Path(study), shown=study, out=out, launch_anyway=True, prefix=words, budget=budget, looking=True
+    )
     events = read_ledger(opened.folder / LEDGER)
     return opened, events, fold(events, opened.conditions)
 

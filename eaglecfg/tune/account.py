@@ -11,16 +11,22 @@ from eaglecfg.tune.history import ROUND, History, Launch
 PARTS = ("startup", "warmup", "measure", "stop")
 NAMES = dict(zip((*PARTS, "other"), ("start-up", "warm-up", "measurement", "stop", "rest"), strict=True))
 
+WORTH_A_WORD = 1.0
+"""Seconds of waiting; looking whether a GPU is empty takes some milliseconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
     """``seconds`` in finished launches, failed ones included; ``shares`` of them by part, ``other`` is
-    the rest."""
+    the rest. Not among them: ``waited``, seconds before launches until their GPUs were free, and ``cut_off``
+    launches, which ended with the coordinator or by its interruption."""
 
     launches: int
     failed: int
     seconds: float
     shares: Mapping[str, float]
+    waited: float = 0.0
+    cut_off: int = 0
 
     @property
     def per_hour(self) -> float:
@@ -38,17 +44,24 @@ def account_of(history: History) -> Account:
         sum(not item.ok for item in history.launches),
         seconds,
         {part: spent / seconds if seconds else 0.0 for part, spent in sums.items()},
+        sum(item.timings.get("waited", 0.0) for item in history.launches),
+        history.cut_off,
     )
 
 
 def account_line(account: Account) -> str:
-    """One sentence."""
+    """One sentence, and one on what came on top where something did."""
     shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
     failed = f", {account.failed} of them failed" if account.failed else ""
-    return (
+    line = (
         f"{account.launches} launches{failed}, {account.seconds / 60:.1f} minutes, {account.per_hour:.0f} an "
         f"hour: {shares}."
     )
+    cut_off = account.cut_off
+    more = [f"{cut_off} launch{'' if cut_off == 1 else 'es'} cut off"] if cut_off else []
+    if account.waited >= WORTH_A_WORD:
+        more.append(f"{account.waited:.0f} s of waiting for GPUs in use")
+    return f"{line} On top: {' and '.join(more)}." if more else line
 
 
 HEADER = ("launch", "setting", "phase", "tok/s", "accept", "ms/step", "start-up s", "stop s", "whole s")

@@ -121,7 +121,8 @@ class History:
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
     other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
     records of launches with NCCL's log on, by arm; they measure nothing. ``checks`` are the launches of the
-    machine check, which stand in none of the other fields.
+    machine check, which stand in none of the other fields. ``cut_off`` counts the launches that ended with the
+    coordinator or by its interruption.
     """
 
     launches: tuple[Launch, ...]
@@ -133,6 +134,7 @@ class History:
     moves: Mapping[int, float] = field(default_factory=dict)
     proofs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     checks: tuple[Launch, ...] = ()
+    cut_off: int = 0
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
@@ -206,7 +208,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
     told: list[int | str] = []
     arms: dict[str, Mapping[str, Any]] = {}
     open_launches: dict[int, Mapping[str, Any]] = {}
-    last, aside = 0, 0
+    last, aside, cut_off = 0, 0, 0
     moves: dict[int, float] = {}
     proofs: dict[str, Mapping[str, Any]] = {}
     checks: list[Launch] = []
@@ -221,6 +223,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
         elif event.kind in ("ended", "interrupted", "orphan"):
             asked = open_launches.pop(data.get("n", 0), None)
             if event.kind != "ended" or asked is None:
+                cut_off += asked is not None and asked["conditions"] == conditions
                 continue
             if asked["conditions"] != conditions or event.seq in elsewhere:
                 aside += 1
@@ -246,7 +249,9 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
         elif event.kind == "proof" and data["conditions"] == conditions:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    return History(tuple(launches), tuple(told), arms, started, last, aside, moves, proofs, tuple(checks))
+    return History(
+        tuple(launches), tuple(told), arms, started, last, aside, moves, proofs, tuple(checks), cut_off
+    )
 
 
 def _elsewhere(events: Sequence[Event], conditions: str, place: Place | None) -> set[int]:

@@ -92,11 +92,13 @@ def open_study(
     prefix: Sequence[str] = (),
     budget: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
+    looking: bool = False,
 ) -> Opened:
     """Read the study at ``path`` and everything that it names.
 
     ``prefix`` overrides the study's launch prefix, ``budget`` (launches, hours, until) keys of its budget.
-    ``environ`` is the environment that servers are to inherit.
+    ``environ`` is the environment that servers are to inherit. ``looking``: nothing will be launched, so that
+    random prompts are not made, for which the target's files would be needed.
     Raises ConfigUnreadable for files that cannot be read and UsageError for a study that cannot be run as it
     is.
     """
@@ -117,7 +119,9 @@ def open_study(
     inert = Inert() if keep_inert else find_inert(space, _asleep(config, deployment, study))
     space = space.without(tuple(inert.left_out)).under(inert.conditions)
     design = make_design(study, space, _no_verdict if launch_anyway else _validator(config, deployment))
-    search, claim = _prompts(document, study, config, deployment.model, split=design.mode != "rounds")
+    unasked = looking and study.workload.random is not None
+    every = () if unasked else _all_prompts(document, study, config, deployment.model)
+    search, claim = _split(every, study.workload.holdout if design.mode != "rounds" else 0)
     plan = measure_plan(study, used := tuple(prefix) or tuple(study.launch.prefix))
     described = _describe(document, study, config, space, plan, used, split=design.mode != "rounds")
     home = Path(config.document.folder).resolve() / STUDIES
@@ -185,12 +189,9 @@ def _shown_beside(document: Document, name: str) -> str:
     return os.path.normpath(Path(document.name).parent / name)
 
 
-def _prompts(
-    document: Document, study: StudyFile, config: LoadedConfig, base: Deployment, *, split: bool
-) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
+def _split(prompts: tuple[Prompt, ...], holdout: float) -> tuple[tuple[Prompt, ...], tuple[Prompt, ...]]:
     """Prompts of the search and of the claim. Without a search all prompts serve the claim."""
-    prompts = _all_prompts(document, study, config, base)
-    kept = round(study.workload.holdout * len(prompts)) if split else 0
+    kept = round(holdout * len(prompts))
     if not 0 < kept < len(prompts):
         return prompts, prompts
     every = len(prompts) / kept

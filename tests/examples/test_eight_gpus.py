@@ -38,6 +38,7 @@ def test_a_shape_has_no_finding(place: Path, file: str, capsys: pytest.CaptureFi
     ("name", "profile", "launches"),
     [
         ("nccl-step-cost-8b", "3 rounds of 8 = 24 launches", 24),
+        ("step-cost-8b", "3 rounds of 4 = 12 launches", 12),
         ("tp2-rehearsal", "1 round of 4 = 4 launches", 4),
         ("tp8-first", "2 rounds of 4 = 8 launches", 8),
         ("tp8-nccl", "3 rounds of 12 = 36 launches", 36),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
+from eaglecfg.tune.account import account_line, account_of
 from eaglecfg.tune.results import Gain, Results, Row, make_results
 from eaglecfg.tune.tables import WIDTH, footnotes, header, markdown, remarks, table, text_table
 from tests.tune.simulate import Simulation, make
@@ -44,6 +46,17 @@ def test_the_table_fits_its_width_whatever_a_setting_is_called(levels: tuple[int
     assert "3364" not in text
     names = "".join(line.split("  ")[0] for line in lines)
     assert "disable_custom_all_reduce" in names
+
+
+def test_waits_and_cut_off_launches_are_told_besides_the_time_in_launches() -> None:
+    study = Simulation(make(STEPS, profile="demo"), by_steps, random.Random(3), 0.02)
+    study.run(4)
+    plain = study.history
+    assert "On top" not in account_line(account_of(plain))
+    waiting = (replace(plain.launches[0], timings={"startup": 1.0, "waited": 43.1}), *plain.launches[1:])
+    both = account_line(account_of(replace(plain, launches=waiting, cut_off=1)))
+    assert both.endswith(" On top: 1 launch cut off and 43 s of waiting for GPUs in use.")
+    assert account_line(account_of(replace(plain, cut_off=2))).endswith(" On top: 2 launches cut off.")
 
 
 def test_intervals_stand_below_the_gains_and_marks_below_the_names() -> None:
