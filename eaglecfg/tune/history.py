@@ -121,8 +121,8 @@ class History:
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
     other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
     records of launches with NCCL's log on, by arm; they measure nothing. ``checks`` are the launches of the
-    machine check, which stand in none of the other fields. ``cut_off`` counts the launches that ended with the
-    coordinator or by its interruption.
+    machine check, which stand in none of the other fields. ``cut_off`` counts the launches that ended with
+    the coordinator or by its interruption.
     """
 
     launches: tuple[Launch, ...]
