@@ -61,7 +61,9 @@ class DraftFact:
     ``prefixes`` are the accepted spellings of the decoder layer's prefix (layer 0 only for ``midlayer.``),
     ``outer`` an optional prefix of every name. ``fc_split``: fc is split over ranks and gathered.
     ``unknown``: what happens to a tensor that the class does not know (``dropped`` silently, ``warned``).
-    ``also_read``: keys that its code reads and that decide nothing for a draft.
+    ``also_read``: keys that its code reads and that decide nothing for a draft. ``maps``: a tensor is taken
+    for d2t by its ``leaf``, or by a d2t ``anywhere`` in its name. ``passed_over``: spellings inside the
+    layer that look right and are never loaded, each with what the class looks for instead.
     """
 
     architecture: str
@@ -80,6 +82,8 @@ class DraftFact:
     unknown: str = "dropped"
     required_keys: tuple[str, ...] = ()
     also_read: tuple[str, ...] = ()
+    maps: Literal["leaf", "anywhere"] = "leaf"
+    passed_over: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @record

@@ -174,6 +174,8 @@ def _draft(architecture: str, row: Row) -> DraftFact:
     given: dict[str, Any] = {key: value for key, value in row.items() if key not in _RANGE}
     given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
     given |= {key: frozenset(given[key]) for key in ("honours", "ignores")}
+    if "passed_over" in given:
+        given["passed_over"] = {name: tuple(parts) for name, parts in given["passed_over"].items()}
     return DraftFact(architecture=architecture, **given)
 
 

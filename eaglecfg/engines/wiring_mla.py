@@ -97,12 +97,11 @@ def _layer(wiring: Wiring, draft: ModelConfig) -> Iterator[ExpectedTensor]:
     for name in ("input_layernorm", "hidden_norm", "post_attention_layernorm"):
         yield tensor(name, hidden, why="hidden", part="norm")
     # Both halves are joined before they load, so each needs the other.
-    fused = ("self_attn.fused_qkv_a_proj_with_mqa",)
     fed = "columns: embedding and state side by side, 2 × hidden"
-    yield tensor("self_attn.q_a_proj", low, times(hidden, 2), why=f"q_lora_rank rows; {fed}", instead=fused)
+    yield tensor("self_attn.q_a_proj", low, times(hidden, 2), why=f"q_lora_rank rows; {fed}")
     rows = None if kv_low is None or rope is None else kv_low + rope
     why = f"kv_lora_rank + qk_rope_head_dim rows; {fed}"
-    yield tensor("self_attn.kv_a_proj_with_mqa", rows, times(hidden, 2), why=why, instead=fused)
+    yield tensor("self_attn.kv_a_proj_with_mqa", rows, times(hidden, 2), why=why)
     yield tensor("self_attn.q_a_layernorm", low, why="q_lora_rank", part="norm")
     yield tensor("self_attn.kv_a_layernorm", kv_low, why="kv_lora_rank", part="norm")
     rows = times(heads, None if nope is None or rope is None else nope + rope)

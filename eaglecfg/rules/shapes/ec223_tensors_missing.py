@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from eaglecfg.engines.reading import read_request
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import listed, missing_tensor
+from eaglecfg.rules.evidence import listed, missing_tensor, tensor_line
 from eaglecfg.rules.files.problems import weights_unread
 from eaglecfg.rules.model import (
     Evidence,
@@ -22,7 +22,7 @@ from eaglecfg.rules.model import (
     Today,
 )
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, pairs, unknown_names, wiring
-from eaglecfg.rules.shapes.tensors import blocks
+from eaglecfg.rules.shapes.tensors import blocks, draft_class
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -86,6 +86,9 @@ def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) ->
     prefixes = Counter(name.split(".")[0] for name in unknown)
     stray = prefixes.most_common(1)[0] if prefixes else ("", 0)
     elsewhere = stray[1] >= len(absent)
+    joined = _passed_over(ctx, absent)
+    if joined is not None and not elsewhere:
+        return _joined(ctx, absent, *joined, total)
     return Finding(
         f"the draft's files lack {listed(absent)}"
         + (
@@ -104,6 +107,42 @@ def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) ->
             *(Evidence(ctx.draft.shown, name, "present", "dropped") for name in unknown[:3] if elsewhere),
         ),
         values={"missing": absent[:10], "count": len(absent), "of": total},
+    )
+
+
+def _passed_over(ctx: Context, absent: list[str]) -> tuple[str, tuple[str, ...]] | None:
+    """The tensor of the files that the class passes over, and the parts it looks for, all absent."""
+    fact = draft_class(ctx)
+    assert ctx.draft is not None
+    for inner, parts in fact.passed_over.items() if fact is not None else ():
+        name = next((one for one in sorted(ctx.draft.names or ()) if f".{inner}." in f".{one}"), None)
+        gone = [one for one in absent if any(f".{part}." in one for part in parts)]
+        if name is not None and len(gone) == len(parts):
+            return name, parts
+    return None
+
+
+def _joined(ctx: Context, absent: list[str], name: str, parts: tuple[str, ...], total: int) -> Finding:
+    assert ctx.draft is not None
+    fact = draft_class(ctx)
+    assert fact is not None
+    apart = " and ".join(part.rpartition(".")[2] for part in parts)
+    others = [one for one in absent if not any(f".{part}." in one for part in parts)]
+    tensor = ctx.draft.tensors.get(name)
+    return Finding(
+        f"the draft's files hold {name}, but {fact.architecture} loads {apart}, which it joins itself"
+        + (f"; {listed(others)} {'is' if len(others) == 1 else 'are'} missing too" if others else ""),
+        path=ctx.where("draft", "checkpoint"),
+        why="it takes the joined tensor for one half, waits for the other and loads neither, and nothing "
+        "says so: the projection keeps uninitialised memory",
+        help=f"split the tensor by rows into {apart} and save the draft again",
+        evidence=(
+            tensor_line(tensor, "never loaded")
+            if tensor is not None
+            else Evidence(ctx.draft.shown, name, "present", "never loaded"),
+            *(missing_tensor(ctx.draft, one, "uninitialised") for one in absent[:3]),
+        ),
+        values={"missing": absent[:10], "count": len(absent), "of": total, "found": name},
     )
 
 

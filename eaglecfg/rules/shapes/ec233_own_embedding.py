@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.naming import reaching, wrapped
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, plain
+from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """Where ``target_hidden_size`` differs from ``hidden_size`` the target's table cannot be shared."""
     draft = draft_config(ctx)
     wide, hidden = draft.integer("target_hidden_size"), draft.integer("hidden_size")
-    if draft_class(ctx) is None or wide is None or hidden is None or wide == hidden:
+    fact = draft_class(ctx)
+    if fact is None or wide is None or hidden is None or wide == hidden:
         yield NotApplicable()
         return
     assert ctx.draft is not None
@@ -31,16 +33,23 @@ def check(ctx: Context) -> Iterator[Item]:
             values={"expected": [rows, hidden], "found": list(own.shape)},
         )
         return
-    if any(plain(name) == "embed_tokens.weight" for name in ctx.draft.names or ()):
+    names = ctx.draft.names or frozenset()
+    if reaching(fact, "embed_tokens.weight", names) is not None:
+        return
+    stray = next((name for name in sorted(names) if name.endswith(".embed_tokens.weight")), None)
+    if stray is not None and wrapped(fact, stray, names):
+        yield NotApplicable()  # the rule about missing tensors tells of a prefix before every tensor
         return
     yield Finding(
         f"a draft of hidden_size {hidden} for a target of {wide} needs embed_tokens.weight, but its files "
-        "have none",
+        + ("have none" if stray is None else f"call it {stray}, which {fact.architecture} does not load"),
         path=ctx.where("draft", "checkpoint"),
         why="the target's embedding is of another width and is not shared, and SGLang does not check for "
         "missing tensors: "
         "the draft reads random embeddings",
-        help="add embed_tokens.weight of the training run to the draft's weights",
+        help="add embed_tokens.weight of the training run to the draft's weights"
+        if stray is None
+        else f"save {stray} as embed_tokens.weight in the draft's files",
         evidence=(
             missing_tensor(ctx.draft, "embed_tokens.weight"),
             config_line(draft, "target_hidden_size", "width of the target's embedding"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.naming import reaching
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, plain
+from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -19,7 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     assert ctx.draft is not None
     asked = draft.value("bias", False) is True
-    held = any(plain(name) == "fc.bias" for name in ctx.draft.names or ())
+    held = reaching(fact, "fc.bias", ctx.draft.names or ()) is not None
     if asked == held:
         return
     tensor = by_plain_name(ctx).get("fc.bias")

@@ -80,8 +80,7 @@ def unknown_names(ctx: Context, built: Wiring) -> list[str]:
     """Names in the draft's files that the engine builds nothing for, vocabulary maps aside."""
     assert ctx.draft is not None
     known = {name for expected in built.tensors for name in (*expected.names, *expected.instead)}
+    of_vocabulary = tuple(f".{leaf}" for leaf in VOCABULARY)
     return sorted(
-        name
-        for name in ctx.draft.names or ()
-        if name not in known and plain(name) not in VOCABULARY and name.rpartition(".")[2] not in VOCABULARY
+        name for name in ctx.draft.names or () if name not in known and not f".{name}".endswith(of_vocabulary)
     )

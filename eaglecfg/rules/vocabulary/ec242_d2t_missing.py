@@ -9,7 +9,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor
 from eaglecfg.rules.files.problems import weights_unread
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.vocabulary.facts import draft_has, draft_vocabulary
+from eaglecfg.rules.vocabulary.facts import draft_vocabulary, loaded_name
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -17,9 +17,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if vocabulary is None or not vocabulary.reduced:
         yield NotApplicable()
         return
-    if draft_has(ctx, "d2t"):
-        return
     assert ctx.draft is not None
+    if loaded_name(ctx, "d2t", ctx.draft.names or ()) is not None:
+        return
     if weights_unread(ctx.draft):
         yield NotChecked("some of the draft's weight files could not be read")
         return

@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.facts import DraftFact
+from eaglecfg.engines.naming import wrapped
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.files.problems import weights_unread
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Item,
+    Need,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
 from eaglecfg.rules.shapes.tensors import width_is_misstated
-from eaglecfg.rules.vocabulary.facts import draft_has, draft_tensor, draft_vocabulary
+from eaglecfg.rules.vocabulary.facts import (
+    draft_tensor,
+    draft_vocabulary,
+    loaded_name,
+    spelled_otherwise,
+)
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -23,9 +40,15 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     rows, head = vocabulary.rows, draft_tensor(ctx, "lm_head.weight")
     declared = config_line(config, "draft_vocab_size", "rows of the head that SGLang builds")
-    if not draft_has(ctx, "lm_head.weight"):
+    if loaded_name(ctx, "lm_head.weight", ctx.draft.names or ()) is None:
         if weights_unread(ctx.draft):
             yield NotChecked("some of the draft's weight files could not be read")
+            return
+        stray = spelled_otherwise(ctx, "lm_head.weight")
+        if stray:
+            # A prefix before every tensor is one fault, which the rule about missing tensors tells.
+            whole = wrapped(_fact(ctx), stray[0], ctx.draft.names or ())
+            yield NotApplicable() if whole else _misnamed(ctx, stray[0], declared)
             return
         # Packed heads have other names; their loading is the quantisation rules' matter.
         if any(".".join(name.split(".")[-2:-1]) == "lm_head" for name in ctx.draft.names or ()):
@@ -66,6 +89,37 @@ def check(ctx: Context) -> Iterator[Item]:
             evidence=(tensor_line(head), config_line(config, "hidden_size", "columns of the head"), declared),
             values={"draft_vocab_size": rows, "found": list(head.shape)},
         )
+
+
+def _fact(ctx: Context) -> DraftFact:
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.engine is not None
+    return ctx.engine.drafts[ctx.draft.config.architecture or ""]
+
+
+def _misnamed(ctx: Context, stray: str, declared: Evidence) -> Finding:
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    fact = _fact(ctx)
+    noted = "with a line in the log" if fact.unknown == "warned" else "and nothing says so"
+    tensor = ctx.draft.tensors.get(stray)
+    return Finding(
+        f"the draft's head must be called lm_head.weight, but its files call it {stray}",
+        path=ctx.where("draft", "checkpoint"),
+        today=Today.SILENT,
+        why=f"{fact.architecture} takes a head under no other name: {stray} is dropped, {noted}; the head "
+        "keeps uninitialised memory and every proposal is noise",
+        help=f"save {stray} as lm_head.weight in the draft's files",
+        evidence=(
+            tensor_line(tensor, "dropped")
+            if tensor is not None
+            else Evidence(ctx.draft.shown, stray, "present", "dropped"),
+            missing_tensor(ctx.draft, "lm_head.weight", "the name that SGLang loads"),
+            declared,
+        ),
+        values={"draft_vocab_size": ctx.draft.config.value("draft_vocab_size"), "found": stray},
+    )
 
 
 RULE = Rule(

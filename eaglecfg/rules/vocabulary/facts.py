@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from eaglecfg.checkpoint.config import ConfigValue
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.engines.naming import reaching
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import NotApplicable, NotChecked
@@ -58,12 +59,12 @@ def draft_vocabulary(ctx: Context) -> DraftVocabulary | None:
 
 
 def draft_tensor(ctx: Context, leaf: str) -> TensorFact | None:
-    """The draft tensor that is called ``leaf``, whatever stands before it (``d2t``, ``model.d2t``)."""
+    """The draft tensor that is called ``leaf``, whatever stands before it (``d2t``, ``model.d2t``), loaded or
+    not; one that is loaded first."""
     assert ctx.draft is not None
-    for name, tensor in ctx.draft.tensors.items():
-        if name == leaf or name.endswith(f".{leaf}"):
-            return tensor
-    return None
+    found = [name for name in ctx.draft.tensors if name == leaf or name.endswith(f".{leaf}")]
+    name = loaded_name(ctx, leaf, ctx.draft.tensors) or next(iter(found), None)
+    return None if name is None else ctx.draft.tensors[name]
 
 
 @record
@@ -87,9 +88,24 @@ def stored_map(ctx: Context) -> StoredMap | NotApplicable | NotChecked:
 
 
 def draft_has(ctx: Context, leaf: str) -> bool:
-    """Whether the draft's files or index name a tensor that is called ``leaf``."""
+    """Whether the draft's files or index name a tensor that is called ``leaf``, loaded or not."""
     assert ctx.draft is not None
-    return any(name == leaf or name.endswith(f".{leaf}") for name in ctx.draft.names or ())
+    return bool(spelled_otherwise(ctx, leaf)) or loaded_name(ctx, leaf, ctx.draft.names or ()) is not None
+
+
+def loaded_name(ctx: Context, leaf: str, names: Collection[str]) -> str | None:
+    """The name, of those in ``names``, under which the draft's class loads ``leaf``; None where none is."""
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    architecture = ctx.draft.config.architecture if ctx.draft.config is not None else None
+    fact = ctx.engine.drafts.get(architecture or "")
+    return reaching(fact, leaf, names) if fact is not None else None
+
+
+def spelled_otherwise(ctx: Context, leaf: str) -> list[str]:
+    """Names in the draft's files that end in ``leaf``; where ``loaded_name`` is None, all are dropped."""
+    assert ctx.draft is not None
+    return sorted(name for name in ctx.draft.names or () if name == leaf or name.endswith(f".{leaf}"))
 
 
 def padded_rows(vocabulary: int, ranks: int, multiple: int = 64) -> int:
