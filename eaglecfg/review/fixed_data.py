@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from copy import deepcopy
 from typing import Any
 
-from eaglecfg.rules.fixes import kept_blocks
+from eaglecfg.rules.fixes import as_written, kept_blocks
 from eaglecfg.rules.model import Fix
 from eaglecfg.rules.sharing import Reach
 from eaglecfg.source.document import Document
@@ -25,7 +25,8 @@ def comes_to(before: Document, after: Document, fixes: Sequence[Fix]) -> bool:
     done: set[tuple[str, KeyPath]] = set()
     reach = Reach(before)
     # Items of one list from its end, so that the others stay where they were found.
-    for fix in sorted(fixes, key=lambda fix: _place_in_lists(fix), reverse=True):
+    made = [as_written(before, fix) for fix in fixes]
+    for fix in sorted(made, key=lambda fix: _place_in_lists(fix), reverse=True):
         for path in reach.of(fix) if fix.kind != "cut" else ():
             if (fix.kind, path) in done:
                 continue  # a setting that two deployments share, and both want changed

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
 from eaglecfg.schema.base import StrictModel
-from eaglecfg.schema.deployment import ConfigFile, Parallel, Speculative
-from eaglecfg.schema.load import EMPTY_BLOCKS
+from eaglecfg.schema.deployment import ConfigFile, Deployment, Parallel, Speculative
+from eaglecfg.schema.fields import fields_of
 from eaglecfg.schema.load_study import EMPTY_BLOCKS as EMPTY_IN_STUDIES
 from eaglecfg.schema.nccl_block import nccl_block
+from eaglecfg.schema.nulls import null_means_absent
 from eaglecfg.schema.once import once
 from eaglecfg.schema.server_block import server_block
 from eaglecfg.schema.study import StudyFile
@@ -131,9 +132,27 @@ def _with_blocks(schema: Schema) -> Schema:
         name = key.capitalize()
         definitions[name] = {"description": about, **made}
         block[key] = {"allOf": [_ref(name)], **_told(block[key])}
-    for name in EMPTY_BLOCKS:
-        _or_null(block[name])
+    return _with_nulls(schema)
+
+
+def _with_nulls(schema: Schema) -> Schema:
+    """Null where it means that a deployment does not want what ``defaults`` gives."""
+    definitions = schema["definitions"]
+    for name, model in (("Deployment", Deployment), *_blocks_of(Deployment)):
+        for key, value in definitions[name]["properties"].items():
+            if null_means_absent(model, key):
+                _or_null(value)
+    nccl = definitions["Nccl"]
+    env = definitions["Deployment"]["properties"]["env"]
+    for value in (*nccl["properties"].values(), nccl["additionalProperties"], env["additionalProperties"]):
+        _or_null(value)
     return schema
+
+
+def _blocks_of(model: type[StrictModel]) -> Iterator[tuple[str, type[StrictModel]]]:
+    for kind in fields_of(model).values():
+        if kind.model is not None and not kind.named:
+            yield kind.model.__name__, kind.model
 
 
 def _with_empty_blocks(schema: Schema) -> Schema:
@@ -154,11 +173,18 @@ def _server() -> Schema:
 
 
 def _or_null(block: Schema) -> None:
-    """``parallel:`` or ``suppress:`` with nothing below it means the same as no such block."""
+    """``parallel:``, ``suppress:`` or a key with nothing behind it means the same as no such key."""
     if "allOf" in block:
         block["anyOf"] = [*block.pop("allOf"), _NULL]
+    elif "anyOf" in block or "oneOf" in block:
+        options = block["anyOf" if "anyOf" in block else "oneOf"]
+        if _NULL not in options:
+            options.append(dict(_NULL))
+    elif "enum" in block:
+        block["enum"] = [*block["enum"], None]
     else:
-        block["type"] = [block["type"], "null"]
+        given = block["type"]
+        block["type"] = [*([given] if isinstance(given, str) else given), "null"]
 
 
 def _with_defaults(schema: Schema) -> Schema:

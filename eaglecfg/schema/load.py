@@ -11,14 +11,12 @@ from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
 from eaglecfg.schema.fields import fields_of, takes_text
 from eaglecfg.schema.gather import OPEN_VALUES, Gathered, doubtful, gather, overlay
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem, document_path
+from eaglecfg.schema.nulls import without_nulls
 from eaglecfg.schema.suppression import Suppression
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
 from eaglecfg.source.limits import MAX_PROBLEMS
 from eaglecfg.source.span import KeyPath, show_path
-
-EMPTY_BLOCKS = frozenset(("capture", "parallel", "server", "nccl", "env"))
-"""Blocks of a deployment for which ``env:`` with nothing below means the same as no block."""
 
 _OPEN_BLOCKS = ("server", "nccl", "env")
 MOST_KEYS = 1_000
@@ -69,13 +67,13 @@ def load_config(document: Document) -> LoadedConfig:
 def load_deployment(
     document: Document, name: str, merged: Gathered
 ) -> tuple[LoadedDeployment | None, list[SchemaProblem]]:
-    """One deployment from data that is already merged, and what the schema refuses in it."""
+    """One deployment from data that is already merged, and what the schema refuses in it.
+
+    A null that is left by now took the place of what ``defaults`` gives, and means no such key.
+    """
     problems = [_given_twice(pair, name) for pair in merged.twice]
     data = merged.data
-    if isinstance(data, dict):
-        for block in EMPTY_BLOCKS:
-            if block in data and data[block] is None:
-                del data[block]
+    nulls = without_nulls(data) if isinstance(data, dict) else frozenset()
     unknown = doubtful(document, merged, lambda path: takes_text(Deployment, path))
 
     def locate(path: KeyPath) -> KeyPath:
@@ -98,7 +96,8 @@ def load_deployment(
         problems.append(replace(problem, message=message, deployment=name if inside else None))
     if accepted.model is None:
         return None, problems
-    return LoadedDeployment(name, accepted.model, merged.origin, frozenset(accepted.removed)), problems
+    refused = frozenset(accepted.removed)
+    return LoadedDeployment(name, accepted.model, merged.origin, refused, nulls), problems
 
 
 def is_text(path: KeyPath) -> bool:

@@ -58,13 +58,15 @@ class LoadedDeployment:
 
     ``model`` holds what the schema accepted; a refused key is absent there, and its path inside the
     deployment (``("parallel", "tp_size")``) is in ``refused``. ``origin`` maps a path inside the deployment
-    to its path in the document, which lies under ``defaults`` or under ``deployments.<name>``.
+    to its path in the document, which lies under ``defaults`` or under ``deployments.<name>``. ``nulls`` are
+    paths inside the deployment that say null: nothing is there, whatever ``defaults`` gives.
     """
 
     name: str
     model: Deployment
     origin: Mapping[KeyPath, KeyPath]
     refused: frozenset[KeyPath] = frozenset()
+    nulls: frozenset[KeyPath] = frozenset()
 
     def document_path(self, path: KeyPath) -> KeyPath:
         """The document path of ``path``, or of its nearest parent that stands in the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from eaglecfg.source.span import KeyPath, show_path
 from eaglecfg.tune.arm import OFF, arm_key, spelled, tree
 
 EXPECTED = "expected_accept_length"
+_DEFAULTS: KeyPath = ("defaults",)
 NOT_TEXT = re.compile(r"(true|false|null|~|[-+.]?[0-9].*|[-+]?\.(inf|nan))", re.IGNORECASE)
 
 
@@ -46,8 +47,8 @@ def make_patch(
     ``accept_length`` is what ``wanted`` reached when it was measured; it becomes expected_accept_length,
     which ``validate --live`` compares a running server with. Where ``wanted`` does not speculate, it goes.
 
-    Raises UsageError where an edit would change something else too (a shared anchor), or where it cannot be
-    made for this deployment alone (a key of ``defaults`` to be unset).
+    What ``defaults`` gives and ``wanted`` does not have becomes null in the deployment. Raises UsageError
+    where an edit would change something else too (a shared anchor).
     """
     facts = facts_of(config.engine)
     editor = _Deployment(config.document, deployment.name, facts)
@@ -59,7 +60,7 @@ def make_patch(
         if isinstance(new, dict):
             _edit_block(editor, section, old if isinstance(old, dict) else None, new)
         elif new is None:
-            editor.remove((section,))
+            editor.clear(section, old if isinstance(old, dict) else {})
         else:
             editor.set((section,), new)
     _expect(editor, deployment.model.expected_accept_length, after, accept_length)
@@ -114,19 +115,22 @@ class _Deployment:
     def find(self, path: KeyPath) -> KeyPath | None:
         """The document path of a key of the deployment, in the file's own spelling; None where it is
         absent."""
-        return self._in_block(path) or self._under_server(path)
+        return self._below(self.root, path)
 
-    def _under_server(self, path: KeyPath) -> KeyPath | None:
+    def _below(self, root: KeyPath, path: KeyPath) -> KeyPath | None:
+        return self._in_block(root, path) or self._under_server(root, path)
+
+    def _under_server(self, root: KeyPath, path: KeyPath) -> KeyPath | None:
         """The place of a block's key whose flag stands under ``server``."""
-        at = (*self.root, "server")
-        block = self.value(self.root).get("server")
+        at, above = (*root, "server"), self.value(root)
+        block = above.get("server") if isinstance(above, dict) else None
         for key in block if isinstance(block, dict) else ():
             if BLOCKS.get(canonical(str(key), self._facts)) == path:
                 return (*at, key)
         return None
 
-    def _in_block(self, path: KeyPath) -> KeyPath | None:
-        at: KeyPath = self.root
+    def _in_block(self, root: KeyPath, path: KeyPath) -> KeyPath | None:
+        at: KeyPath = root
         for depth, part in enumerate(path):
             value = self.value(at)
             if not isinstance(value, dict):
@@ -141,12 +145,15 @@ class _Deployment:
     def value(self, path: KeyPath) -> Any:
         found = self.document.data
         for part in path:
-            found = found[part]
+            found = found.get(part) if part == "defaults" else found[part]
         return found
 
     def set(self, path: KeyPath, value: Any) -> None:
         """Give ``path`` a value: in place, or in the nearest block that stands in the file."""
-        found, text = self.find(path), yaml_text(value, path)
+        self._write(self.find(path), path, value)
+
+    def _write(self, found: KeyPath | None, path: KeyPath, value: Any) -> None:
+        text = yaml_text(value, path)
         if found is not None:
             self._make(found, found, lambda editor: editor.set(found, text, comments_go=True))
             return
@@ -154,14 +161,29 @@ class _Deployment:
         self._make(block, (*block, path[-1]), lambda editor: editor.add((*block, path[-1]), text))
 
     def remove(self, path: KeyPath) -> None:
-        """Take a key out, and its block with it when nothing else is in there."""
-        found = self.find(path)
-        if found is None:
-            raise UsageError(
-                f"{self.document.name}: {'.'.join(map(str, path))} comes from defaults and cannot be unset "
-                f"for {self.root[-1]} alone; move it into the deployments that want it."
-            )
-        self._make(found, found, lambda editor: editor.remove(found, kept=len(self.root)))
+        """Take a key out, and its block with it when nothing else is in there.
+
+        What ``defaults`` gives would come from there, so that null takes its place.
+        """
+        found, inherited = self.find(path), self._inherited(path)
+        if inherited:
+            own = self._in_block(self.root, inherited)
+            self._write(own, inherited, None)
+            found = found if found != own else None
+        if found is not None:
+            self._make(found, found, lambda editor: editor.remove(found, kept=len(self.root)))
+
+    def clear(self, section: str, names: Iterable[str]) -> None:
+        """Take a whole block out, with those of its keys ``names`` that stand as flags under ``server``."""
+        self.remove((section,))
+        for path in [(section, name) for name in names]:
+            if any(self._under_server(root, path) for root in (self.root, _DEFAULTS)):
+                self.remove(path)
+
+    def _inherited(self, path: KeyPath) -> KeyPath:
+        """Where inside a deployment ``defaults`` gives ``path``, in its own spelling; empty for nowhere."""
+        found = self._below(_DEFAULTS, path)
+        return () if found is None or self.value(found) is None else found[1:]
 
     def _make(self, near: KeyPath, path: KeyPath, find: Callable[[Editor], Edit]) -> None:
         """Make one edit, which ``find`` finds, and read the text again. ``near`` must not be shared."""

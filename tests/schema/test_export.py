@@ -123,8 +123,10 @@ def test_good_files_pass() -> None:
         "hardware: {topology: mesh}",
         "env: {A: [1]}",
         "server: [a]",
-        "unchecked_variables:",
-        "parallel: {tp_size: null}",
+        "draft: {checkpoint: null}",
+        "parallel: {tpsize: null}",
+        "capture: {layer_ids: [null]}",
+        "unchecked_variables: [null]",
     ],
 )
 def test_what_the_loader_refuses_an_editor_marks(line: str) -> None:
@@ -140,6 +142,13 @@ def test_what_the_loader_refuses_an_editor_marks(line: str) -> None:
         "speculative: {algorithm: EAGLE3, num_steps: ~}",
         "capture: {layer_ids: null}",
         "hardware: {topology: null}",
+        "unchecked_variables:",
+        "expected_accept_length: null",
+        "parallel: {tp_size: null, enable_dp_attention: null}",
+        "speculative: {algorithm: null}",
+        "nccl: {proto: null, p2p_level: null, buffsize: null, of_tomorrow: null}",
+        "env: {A: null}",
+        "server: {attention_backend: null, of_tomorrow: null}",
     ],
 )
 def test_what_is_empty_is_no_fault_for_either(lines: str) -> None:
@@ -170,7 +179,7 @@ FAULTS = [
     ("hardware: {topology: 5}", "5 is not one of ['single'"),
     ("hardware: {gpu: [H200]}", "is not of type 'string', 'number', 'boolean', 'null'"),
     ("env: {A: [1]}", "[1] is not of type 'string', 'number', 'boolean'"),
-    ("env: {A: null}", "None is not of type 'string', 'number', 'boolean'"),
+    ("draft: {checkpoint: null}", "None is not of type 'string'"),
     ("server: [a]", "['a'] is not of type 'object', 'null'"),
     ("nccl: {p2p_level: FAR}", "'FAR' is not one of ['LOC'"),
     ("nccl: {buffsize: 4M}", "'4M' does not match"),

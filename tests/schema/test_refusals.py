@@ -37,7 +37,7 @@ CASES = [
     ("parallel: {tp_size: 8.5}", "wrong-type", "parallel.tp_size", "a whole number, not 8.5", "whole number"),
     ("parallel: {tp_size: true}", "wrong-type", "parallel.tp_size", "a whole number, not true", "a number"),
     ("parallel: {tp_size: 1_024}", "wrong-type", "parallel.tp_size", "a whole number", "write 1024"),
-    ("parallel: {tp_size: }", "wrong-type", "parallel.tp_size", "not nothing", "write a value"),
+    ("capture: {layer_ids: [2, null]}", "wrong-type", "capture.layer_ids[1]", "not nothing", "write a value"),
     ("parallel: {tp_size: [8]}", "wrong-type", "parallel.tp_size", "not a list", "whole number"),
     ("parallel: {tp_size: .inf}", "wrong-type", "parallel.tp_size", "not .inf", "whole number"),
     ("parallel: 8", "wrong-type", "parallel", "a mapping, not 8", "tp_size"),
@@ -87,7 +87,8 @@ CASES = [
     ),
     ("server: [a]", "wrong-type", "server", "a mapping, not a list", "mapping"),
     ("env: {A: [1]}", "wrong-type", "env.A", "text, not a list", "text"),
-    ("env: {A: }", "wrong-type", "env.A", "text, not nothing", '""'),
+    ("draft: {checkpoint: }", "wrong-type", "draft.checkpoint", "text, not nothing", '""'),
+    ("parallel: {tp: }", "unknown-key", "parallel.tp", '"tp"', "tp_size"),
     ("env: {A: {B: 1}}", "wrong-type", "env.A", "text, not a mapping", "text"),
 ]
 

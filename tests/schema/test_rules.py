@@ -49,6 +49,50 @@ def test_a_setting_given_twice_is_named_as_the_file_spells_it(
     assert setting in message
 
 
+NULLS: list[tuple[Example, Example, str]] = [
+    (
+        {"server": {"tp": 2}},
+        {"parallel": {"tp_size": "<null>"}},
+        "parallel.tp_size is null, but server.tp under",
+    ),
+    ({"server": {"tp": 2}}, {"server": {"tp_size": "<null>"}}, "server.tp_size is null, but server.tp under"),
+    (
+        {"parallel": {"tp_size": 2}},
+        {"server": {"tp": "<null>"}},
+        "server.tp is null, but parallel.tp_size under",
+    ),
+    (
+        {"nccl": {"ALGO": "Ring"}},
+        {"env": {"NCCL_ALGO": "<null>"}},
+        "env.NCCL_ALGO is null, but nccl.ALGO under",
+    ),
+    (
+        {"draft": {"revision": "x"}},
+        {"server": {"speculative_draft_model_revision": "<null>"}},
+        "is null, but draft.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("defaults", "own", "says"), NULLS)
+def test_null_under_another_name_of_the_setting_drops_nothing_and_says_so(
+    defaults: Example, own: Example, says: str, tmp_path: Path
+) -> None:
+    found = report(tmp_path, "EC104", config={"defaults": defaults}, deployment={"parallel": None, **own})
+    (message,) = messages(found)
+    assert says in message
+
+
+@pytest.mark.parametrize(("defaults", "own", "says"), NULLS)
+def test_null_beside_the_value_that_a_deployment_itself_gives_is_no_second_one(
+    defaults: Example, own: Example, says: str, tmp_path: Path
+) -> None:
+    draft = {"draft": {"checkpoint": "draft", **defaults["draft"]}} if "draft" in defaults else {}
+    block = {key: {**defaults.get(key, {}), **own.get(key, {})} for key in (*defaults, *own)}
+    found = report(tmp_path, "EC104", deployment={"parallel": None, **block, **draft})
+    assert messages(found) == []
+
+
 def test_other_variables_are_no_nccl_variables(tmp_path: Path) -> None:
     block = {"nccl": {"algo": "Ring"}, "env": {"ALGO": "Ring", "nccl_algo": "Ring"}}
     assert messages(report(tmp_path, "EC104", deployment=block)) == []

@@ -153,9 +153,46 @@ def test_defaults_are_overridden_for_one_deployment_and_kept_for_the_rest() -> N
     assert "chat: {target: {checkpoint: t}, speculative: off}" in patched(DEFAULTS, {"speculative": "off"})
 
 
-def test_a_default_cannot_be_unset_for_one_deployment() -> None:
-    with pytest.raises(UsageError, match="comes from defaults"):
-        patched(DEFAULTS, {"nccl.proto": "unset"})
+def test_a_default_is_unset_for_one_deployment_with_null() -> None:
+    text = patched(DEFAULTS, {"nccl.proto": "unset"})
+    assert text == DEFAULTS.replace(
+        "chat: {target: {checkpoint: t}}", "chat: {target: {checkpoint: t}, nccl: null}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own", "values", "line"),
+    [
+        ("nccl: {PROTO: LL, algo: Ring}", "", {"nccl.proto": "unset"}, "nccl: {PROTO: null}"),
+        (
+            "nccl: {PROTO: LL, algo: Ring}",
+            "nccl: {proto: LL128}",
+            {"nccl.proto": "unset"},
+            "nccl: {proto: null}",
+        ),
+        ("env: {A: b, C: d}", "", {"env.A": "unset"}, "env: {A: null}"),
+        (
+            "parallel: {tp_size: 8, dp_size: 2}",
+            "",
+            {"parallel.dp_size": "unset"},
+            "parallel: {dp_size: null}",
+        ),
+        ("server: {tp: 8, x: 1}", "", {"parallel.tp_size": "unset"}, "server: {tp: null}"),
+        (
+            "server: {disable-cuda-graph: true, x: 1}",
+            "",
+            {"server.disable_cuda_graph": False},
+            "server: {disable-cuda-graph: null}",
+        ),
+    ],
+)
+def test_what_defaults_gives_is_unset_in_its_own_spelling_and_kept_for_others(
+    defaults: str, own: str, values: dict[str, Any], line: str
+) -> None:
+    above = f"defaults:\n  {defaults}\n"
+    mine = f"    {own}\n" if own else ""
+    body = f"  chat:\n    target: {{checkpoint: t}}\n{mine}  mini: {{target: {{checkpoint: t}}}}\n{above}"
+    assert f"    {line}\n  mini:" in patched(body, values, "chat")
 
 
 def test_an_empty_block_is_filled() -> None:

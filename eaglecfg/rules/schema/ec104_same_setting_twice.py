@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from eaglecfg.engines.blocks import canonical
+from eaglecfg.engines.blocks import BLOCKS, canonical
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Rule, Severity, Today
 from eaglecfg.rules.schema.problems import finding_of
@@ -39,6 +39,38 @@ def check(context: Context) -> Iterator[Item]:
             fix=_fix(context, seen[setting], path),
             related=((earlier, "first given here"),),
         )
+    yield from _kept(context, seen)
+
+
+def _kept(context: Context, given: Mapping[str, KeyPath]) -> Iterator[Finding]:
+    """Nulls that drop nothing: ``defaults`` gives the setting by another of its names."""
+    assert context.deployment is not None
+    for path in sorted(context.deployment.nulls):
+        setting = _setting(context, path)
+        if len(path) != 2 or setting not in given:
+            continue
+        other, now = (context.deployment.document_path(each) for each in (given[setting], path))
+        if other[:1] == ("defaults",):
+            kept = show_path((*given[setting][:-1], other[-1]))
+            yield Finding(
+                f"{_spelled(path, now)} is null, but {kept} under defaults gives the same setting: it stays",
+                path=now,
+                at_key=True,
+                why="null takes the place of a key that is spelled the same, in the same block",
+                help=f"write {kept}: null instead",
+                related=((other, "given here"),),
+            )
+
+
+def _setting(context: Context, path: KeyPath) -> str:
+    """The one name of the setting at a path inside the deployment, as ``_given`` has it."""
+    block, name = str(path[0]), str(path[-1])
+    if block == "nccl":
+        return f"env NCCL_{name.upper()}"
+    if block == "env":
+        return f"env {name}"
+    flags = {home: flag for flag, home in BLOCKS.items()}
+    return canonical(name, context.engine) if block == "server" else flags.get((block, name), "")
 
 
 def _fix(context: Context, first: KeyPath, second: KeyPath) -> Fix | None:
@@ -81,7 +113,7 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
     elif model.speculative is not None:
         for name in sorted(model.speculative.model_fields_set):
             yield f"speculative_{name}", ("speculative", name)
-    for name in model.server:
+    for name in [name for name, value in model.server.items() if value is not None]:
         yield canonical(name, context.engine), ("server", name)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
