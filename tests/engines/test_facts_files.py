@@ -21,6 +21,7 @@ def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
         ("capture.json", "classes"),
         ("drafts.json", "classes"),
         ("drafts.json", "architectures"),
+        ("quantized.json", "linear"),
         ("values.json", "values"),
         ("flags.json", "flags"),
         *(("attention.json", name) for name in ATTENTION),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
@@ -31,7 +32,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if not isinstance(method, str) or method in PASSIVE or not ctx.speculates:
         yield NotApplicable()
         return
-    if ctx.argument(OWN) is not None or config.find("quantization") is not None:
+    if (
+        ctx.argument(OWN) is not None
+        or config.find("quantization") is not None
+        or declared(ctx.draft) is not None
+    ):
         return
     plain = config.architecture == "LlamaForCausalLMEagle3" and _names_no_method(ctx.draft.quantization)
     if plain and method.startswith("modelopt"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
+from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
@@ -28,11 +29,11 @@ def check(ctx: Context) -> Iterator[Item]:
     linear = [p.found for p in pairs(ctx, built) if p.found is not None and p.expected.part in LINEAR]
     linear = [tensor for tensor in linear if len(tensor.shape) == 2]
     packed = next((tensor for tensor in linear if tensor.dtype in FP8), None)
-    declared = _declared(ctx.draft)
-    if declared is None and packed is not None:
+    stated = _declared(ctx.draft)
+    if stated is None and packed is not None:
         yield _undeclared(ctx, ctx.draft, packed)
-    elif declared is not None and linear and all(tensor.dtype in PLAIN for tensor in linear):
-        yield _unfulfilled(ctx, ctx.draft, declared, linear[0])
+    elif stated is not None and linear and all(tensor.dtype in PLAIN for tensor in linear):
+        yield _unfulfilled(ctx, ctx.draft, stated, linear[0])
 
 
 def _declared(draft: CheckpointFacts) -> str | None:
@@ -40,16 +41,12 @@ def _declared(draft: CheckpointFacts) -> str | None:
 
     An empty text: quantised in some other way, or with layers left out, so that nothing can be said.
     """
-    assert draft.config is not None
-    block = draft.config.find("quantization")
-    if block is not None and block.value is not None:
-        value = block.value if isinstance(block.value, dict) else {}
-        spared = any(value.get(key) for key in ("ignored_layers", "modules_to_not_convert", "ignore"))
-        return "fp8" if value.get("quant_method") == "fp8" and not spared else ""
-    side = (draft.quantization or {}).get("quantization")
-    if not isinstance(side, dict) or not side.get("quant_algo"):
-        return None
-    return "FP8" if side["quant_algo"] == "FP8" and not side.get("exclude_modules") else ""
+    found = declared(draft)
+    if found is None:
+        block = draft.config.find("quantization") if draft.config is not None else None
+        return None if block is None or block.value is None else ""
+    whole = found.method == "fp8" or (not found.key and found.algorithm == "FP8")
+    return found.form if whole and not found.spares else ""
 
 
 def _undeclared(ctx: Context, draft: CheckpointFacts, packed: TensorFact) -> Finding:
@@ -70,22 +67,21 @@ def _undeclared(ctx: Context, draft: CheckpointFacts, packed: TensorFact) -> Fin
 
 
 def _unfulfilled(
-    ctx: Context, draft: CheckpointFacts, declared: str, plain: TensorFact
+    ctx: Context, draft: CheckpointFacts, stated: str, plain: TensorFact
 ) -> Finding | NotApplicable:
-    if not declared:
+    if not stated:
         return NotApplicable()
     assert draft.config is not None
-    file = draft.config.file
-    if draft.config.find("quantization") is None:
-        file = file.removesuffix("config.json") + "hf_quant_config.json"
+    found = declared(draft)
+    file = found.file if found is not None else draft.config.file
     return Finding(
-        f"{file} declares {declared} weights, but {plain.name} is stored as {plain.dtype}",
+        f"{file} declares {stated} weights, but {plain.name} is stored as {plain.dtype}",
         path=ctx.where("draft", "checkpoint"),
         why="the engine casts the plain weights to 8 bits and finds no scale for them: the draft proposes "
         "noise, and nothing says so",
         help=f"remove the declaration ({file}), or ship the quantised weights",
         evidence=(tensor_line(plain, "not quantised"), config_line(draft.config, "quantization")),
-        values={"tensor": plain.name, "dtype": plain.dtype, "declared": declared},
+        values={"tensor": plain.name, "dtype": plain.dtype, "declared": stated},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.engines.reading import read_request
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
@@ -22,6 +23,7 @@ from eaglecfg.rules.model import (
     Today,
 )
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, pairs, unknown_names, wiring
+from eaglecfg.rules.shapes.scales import Unscaled, unscaled
 from eaglecfg.rules.shapes.tensors import blocks, draft_class
 
 
@@ -55,6 +57,8 @@ def check(ctx: Context) -> Iterator[Item]:
         yield _finding(
             ctx, absent, unknown_names(ctx, built), sum(p.expected.required for p in pairs(ctx, built))
         )
+    for found in unscaled(ctx, built, absent):
+        yield found if isinstance(found, NotChecked) else _unscaled(ctx, found)
 
 
 def _fusion_idle(ctx: Context) -> bool:
@@ -73,11 +77,7 @@ def _packed(ctx: Context, names: tuple[str, ...]) -> bool:
     assert ctx.draft is not None
     assert ctx.draft.names is not None
     stems = tuple(f"{name.removesuffix('weight')}" for name in names if name.endswith(".weight"))
-    return (
-        ctx.draft.config is not None
-        and ctx.draft.config.find("quantization") is not None
-        and any(name.startswith(stems) for name in ctx.draft.names)
-    )
+    return declared(ctx.draft) is not None and any(name.startswith(stems) for name in ctx.draft.names)
 
 
 def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) -> Finding:
@@ -107,6 +107,28 @@ def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) ->
             *(Evidence(ctx.draft.shown, name, "present", "dropped") for name in unknown[:3] if elsewhere),
         ),
         values={"missing": absent[:10], "count": len(absent), "of": total},
+    )
+
+
+def _unscaled(ctx: Context, found: Unscaled) -> Finding:
+    assert ctx.draft is not None
+    assert ctx.engine is not None
+    parts, missing, how = found.parts, found.missing, found.declared
+    return Finding(
+        f"the draft's {how.form} weights lack {listed(missing)}",
+        path=ctx.where("draft", "checkpoint"),
+        why=f"a layer of this form is made of {' and '.join((parts.weight, *parts.scales))}"
+        + (f", with {parts.inputs[0]} for what enters it" if parts.inputs else "")
+        + f"; SGLang does not check for missing tensors: one that is missing keeps {parts.unfilled}, the "
+        "layer computes noise, and nothing says so",
+        help="export the draft again"
+        + (f"; a layer that is meant to be plain must be left out in {how.file}" if found.plain else ""),
+        evidence=(
+            *(missing_tensor(ctx.draft, name, parts.unfilled) for name in missing[:3]),
+            Evidence(how.file, how.key or "quant_algo", how.form, "declared"),
+            Evidence(f"{ctx.engine.name} {parts.read_in}", parts.kind, parts.source, "what a layer needs"),
+        ),
+        values={"missing": missing[:10], "count": len(missing)},
     )
 
 

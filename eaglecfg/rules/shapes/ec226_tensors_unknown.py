@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, tensor_line
@@ -29,11 +30,11 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     layers = draft_config(ctx).integer("num_hidden_layers") or 1
-    quantized = draft_config(ctx).find("quantization") is not None
+    assert ctx.draft is not None
+    quantized = declared(ctx.draft) is not None
     stray = [name for name in unknown_names(ctx, built) if not _accounted(plain(name), layers, quantized)]
     if not stray:
         return
-    assert ctx.draft is not None
     tensors = [ctx.draft.tensors[name] for name in stray[:3] if name in ctx.draft.tensors]
     warned = ctx.engine is not None and (
         ctx.engine.drafts[draft_config(ctx).architecture or ""].unknown == "warned"

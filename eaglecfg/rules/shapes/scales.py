@@ -1,0 +1,127 @@
+"""Scales and packed numbers of a quantised draft beside those that the engine reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eaglecfg.checkpoint.quantization import Declared, declared
+from eaglecfg.engines.quantized import Parts, parts_of
+from eaglecfg.engines.wiring import ExpectedTensor, Wiring
+from eaglecfg.record import record
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.evidence import listed
+from eaglecfg.rules.model import NotChecked
+
+FLAGS = ("quantization", "speculative_draft_model_quantization")
+EIGHT_BITS = ("F8_E4M3", "F8_E5M2", "I8")
+LINEAR = ("attention", "mlp")
+
+
+@record
+class Unscaled:
+    """Tensors that quantised layers of the draft lack, and what such a layer is made of. ``plain``: some
+    belong to layers that the files hold unquantised."""
+
+    missing: list[str]
+    parts: Parts
+    declared: Declared
+    plain: bool
+
+
+def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Unscaled | NotChecked]:
+    """What is missing beside the draft's quantised weights, those in ``absent`` apart, which lack it all."""
+    assert ctx.draft is not None
+    assert ctx.engine is not None
+    found = declared(ctx.draft)
+    groups = [_Group(ctx, each) for each in _layers(built)]
+    if found is None or not any(group.quantised for group in groups):
+        return  # plain weights under a declaration, and the reverse, have rules of their own
+    flag = next((flag for flag in FLAGS if ctx.argument(flag) not in (None, found.method)), None)
+    parts = parts_of(ctx.engine.name, ctx.engine.facts_of, found)
+    if flag is not None or parts is None:
+        yield NotChecked(
+            f"which scales {found.form} weights need "
+            + (f"under {flag} {ctx.argument(flag)}" if flag else f"in this form (see {found.file})")
+            + " is not known"
+        )
+        return
+    missing = [name for group in groups if group.quantised for name in group.lacks(parts, absent)]
+    plain = [group for group in groups if not group.quantised and group.present]
+    if plain and not found.spares:
+        missing += [name for group in plain for name in group.lacks(parts, absent)]
+    elif plain:
+        names = listed([group.members[0].names[0] for group in plain])
+        yield NotChecked(
+            f"{names} is plain beside quantised weights; whether {found.file} leaves it out, as the engine "
+            "reads that file, is not known"
+        )
+    if missing:
+        yield Unscaled(missing, parts, found, bool(plain) and not found.spares)
+
+
+def _layers(built: Wiring) -> Iterator[tuple[ExpectedTensor, ...]]:
+    """The linear layers that the engine builds, each with the parts that it is joined from."""
+    layers: dict[tuple[str, ...], list[ExpectedTensor]] = {}
+    for each in built.tensors:
+        if each.part in LINEAR and len(each.shape) == 2:
+            layers.setdefault(each.instead or each.names, []).append(each)
+    return (tuple(members) for members in layers.values())
+
+
+class _Group:
+    """One linear layer as the files hold it: in parts, or joined."""
+
+    def __init__(self, ctx: Context, members: tuple[ExpectedTensor, ...]) -> None:
+        assert ctx.draft is not None
+        self.members = members
+        self._names = ctx.draft.names or frozenset()
+        self._dtypes = {name: tensor.dtype for name, tensor in ctx.draft.tensors.items()}
+        self._joined = self._stem(members[0].instead)
+
+    @property
+    def present(self) -> bool:
+        """Whether anything of the layer is in the files."""
+        return bool(self._joined) or any(self._stem(each.names) for each in self.members)
+
+    @property
+    def quantised(self) -> bool:
+        """Whether a part of the layer is stored in eight bits, packed, or with a scale."""
+        stems = [self._joined] if self._joined else [self._stem(each.names) for each in self.members]
+        return any(
+            self._dtypes.get(f"{stem}weight") in EIGHT_BITS
+            or any(
+                name.startswith(stem) and name != f"{stem}bias" for name in self._names - {f"{stem}weight"}
+            )
+            for stem in stems
+            if stem
+        )
+
+    def lacks(self, parts: Parts, absent: Sequence[str]) -> list[str]:
+        """Names, as the engine spells them first, of what ``parts`` ask for and no file holds."""
+        places = [self.members[0].instead] if self._joined else [each.names for each in self.members]
+        places = [names for names in places if names and names[0] not in absent]
+        out = [
+            self._spelled(names, leaf)
+            for names in places
+            for leaf in (parts.weight, *parts.scales)
+            if not self._holds(names, leaf)
+        ]
+        for leaf in parts.inputs:
+            if places and not any(self._holds(names, leaf) for names in places):
+                out.append(self._spelled(places[0], leaf))
+        return out
+
+    def _holds(self, names: Sequence[str], leaf: str) -> bool:
+        return any(_beside(name, leaf) in self._names for name in names)
+
+    def _spelled(self, names: Sequence[str], leaf: str) -> str:
+        """``leaf`` beside the stem that the files use, or the commonest."""
+        return f"{self._stem(names) or names[0].removesuffix('weight')}{leaf}"
+
+    def _stem(self, names: Sequence[str]) -> str:
+        stems = [name.removesuffix("weight") for name in names]
+        return next((stem for stem in stems if any(name.startswith(stem) for name in self._names)), "")
+
+
+def _beside(name: str, leaf: str) -> str:
+    return f"{name.removesuffix('weight')}{leaf}"
