@@ -11,8 +11,14 @@ from eaglecfg.review.imports.text import Text, joined, not_known
 
 _COMPOSE = re.compile(
     r"\$(?:(?P<dollar>\$)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<operator>:?[-?+])(?P<word>[^{}]*))?\})"
+    r"|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<operator>:?[-?+])|(?=\})))"
 )
+DEEPEST = 20
+"""Defaults inside defaults."""
+
+LONGEST_DEFAULT = 4096
+"""Characters of a default."""
+
 MOST_TEXT = 1_000_000
 """Characters that variables may put into one text; nested ones grow without end."""
 
@@ -58,24 +64,46 @@ def _unmarked(word: str, names: Sequence[str]) -> Text:
     )
 
 
-def _pieces(text: str) -> tuple[list[tuple[str, str]], dict[str, str]]:
+def _pieces(text: str, depth: int = 0) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """(text, "") for what is known and ("", name) for a variable, and the defaults that stood in."""
     out: list[tuple[str, str]] = []
-    at, defaults = 0, {}
-    for found in _COMPOSE.finditer(text):
+    at = 0
+    defaults: dict[str, str] = {}
+    while (found := _COMPOSE.search(text, at)) is not None:
         out.append((text[at : found.start()], ""))
-        at = found.end()
-        name, operator = found["name"] or found["braced"], found["operator"] or ""
+        name, operator, at = found["name"] or found["braced"], found["operator"] or "", found.end()
+        if found["braced"]:
+            end = _closing(text, at)
+            if end < 0 or depth > DEEPEST:
+                out.append((found[0], ""))
+                continue
+            word, at = text[at:end], end + 1
         if found["dollar"]:
             out.append(("$", ""))
         elif operator.endswith("-"):
-            defaults[name] = found["word"]
-            out.append((found["word"], "") if found["word"] else ("", name))
+            inner, others = _pieces(word, depth + 1)
+            defaults[name] = "".join(f"${{{other}}}" if other else known for known, other in inner)
+            defaults |= others
+            out += inner if defaults[name] else [("", name)]
         elif operator.endswith("+"):
-            out.append(("", found[0][2:-1]))
+            out.append(("", f"{name}{operator}{word}"))
         else:
             out.append(("", name))
     return [*out, (text[at:], "")], defaults
+
+
+def _closing(text: str, at: int) -> int:
+    """Where the bracket that is open at ``at`` closes, -1 where it never does."""
+    depth, end = 1, min(len(text), at + LONGEST_DEFAULT)
+    while at < end and depth <= DEEPEST:
+        if text.startswith("${", at):
+            depth, at = depth + 1, at + 1
+        elif text[at] == "}":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return -1
 
 
 def kubernetes(text: str, known: Mapping[str, Text]) -> Text:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from eaglecfg.errors import UsageError
 from eaglecfg.record import record
 from eaglecfg.review.imports.arithmetic import calculated
+from eaglecfg.review.imports.outer import Outer
 from eaglecfg.review.imports.shell_tokens import Part, Token, Tokens
 from eaglecfg.review.imports.text import EMPTY, Text, joined, not_known, spelled
 
@@ -67,6 +68,9 @@ class State:
     unread: str = ""
     """What may have set further variables by now, and is not read."""
 
+    outer: Outer = field(default_factory=Outer)
+    """What whoever hands the script over puts into its text, and is not known here."""
+
     def copy(self) -> State:
         return State(
             dict(self.variables),
@@ -79,6 +83,7 @@ class State:
             set(self.unset),
             set(self.maybe),
             self.unread,
+            self.outer,
         )
 
     def reads(self, file: str) -> None:
@@ -253,18 +258,20 @@ def _splits(value: Text) -> bool:
 
 def _value(part: Part, state: State) -> Value:
     if part.kind == "text":
-        return Text(part.text)
+        return state.outer.filled(part.text)
     if part.kind in ("command", "arithmetic"):
         inside = _ARITHMETIC.match(part.text)
         result = calculated(inside[1], state.number) if inside else None
-        return Text(str(result)) if result is not None else spelled(part.text)
+        return Text(str(result)) if result is not None else spelled(state.outer.shown(part.text))
     if part.kind == "tilde":
         return Text(part.text, ("HOME" if part.text == "~" else part.text,))
     if (later := _FROM_ARGUMENT.match(part.text)) and state.given is not None:
         return state.given[int(later[1]) - 1 :]
+    if (handed := state.outer.part(part.text)) is not None:
+        return handed
     found = _PARAMETER.match(part.text)
     if found is None:
-        return spelled(f"${{{part.text}}}")
+        return spelled(state.outer.shown(f"${{{part.text}}}"))
     name, whole, operator, word = found[1], bool(found[2]), found[3] or "", found[4] or ""
     value = _lookup(name, state, whole=whole)
     if value is None and name in state.unset:
@@ -297,7 +304,7 @@ def _with_operator(
     empty = gone or (isinstance(value, Text) and not value.text and operator.startswith(":"))
     if operator.endswith("+"):
         if value is None or uncertain or name in state.maybe:
-            return spelled(f"${{{part.text}}}")
+            return spelled(state.outer.shown(f"${{{part.text}}}"))
         return EMPTY if empty else _inner(word, state)
     if value is not None and not empty:
         return value
@@ -319,6 +326,6 @@ def _inner(word: str, state: State) -> Text:
     reader = Tokens(word, depth=1)
     while (token := reader.next()) is not None:
         if token.operator:
-            return spelled(word)
+            return spelled(state.outer.shown(word))
         out = (out + Text(" ") if out.text else out) + expand_whole(token, state)
     return out

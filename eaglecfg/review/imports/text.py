@@ -15,15 +15,21 @@ _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,80})=([^\s}'\"]+)")
 class Text:
     """``text`` as far as it is known; what is not stands in it as ``${NAME}`` or as it is spelled.
 
-    ``unknown`` names those parts. Text with unknown parts is shown, never used for a value.
+    ``unknown`` names those parts. Text with unknown parts is shown, never used for a value. ``holes`` are
+    (begin, end) of those parts in ``text``; where none is given and something is unknown, all of it is.
     """
 
     text: str
     unknown: tuple[str, ...] = ()
+    holes: tuple[tuple[int, int], ...] = ()
 
     def __add__(self, other: Text) -> Text:
-        unknown = tuple(dict.fromkeys((*self.unknown, *other.unknown))) if other.unknown else self.unknown
-        return Text(self.text + other.text, unknown)
+        return joined((self, other))
+
+    @property
+    def open_parts(self) -> tuple[tuple[int, int], ...]:
+        """(begin, end) of what is not known, in the order of the text."""
+        return self.holes or (((0, len(self.text)),) if self.unknown else ())
 
 
 EMPTY = Text("")
@@ -33,8 +39,15 @@ def joined(pieces: Sequence[Text], between: str = "") -> Text:
     """The pieces as one text."""
     if len(pieces) == 1:
         return pieces[0]
+    text = between.join(piece.text for piece in pieces)
     unknown = dict.fromkeys(name for piece in pieces for name in piece.unknown)
-    return Text(between.join(piece.text for piece in pieces), tuple(unknown))
+    if not unknown:
+        return Text(text)
+    holes, at = [], 0
+    for piece in pieces:
+        holes += [(at + begin, at + end) for begin, end in piece.open_parts]
+        at += len(piece.text) + len(between)
+    return Text(text, tuple(unknown), tuple(holes))
 
 
 def not_known(name: str) -> Text:

@@ -1,0 +1,104 @@
+"""What an outer shell, Compose or systemd expands is never taken from the environment of the inner shell."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.review.imported import imported, only, told
+
+SERVER = "python3 -m sglang.launch_server --model-path org/m"
+
+
+def compose(command: object, **environment: str) -> str:
+    service = {"image": "lmsysorg/sglang:v0.5.14", "environment": environment, "command": command}
+    return json.dumps({"services": {"a": service}}, indent=1)
+
+
+OUTER = {
+    "docker": f'docker run -e TP=8 img bash -c "{SERVER} --tp $TP"',
+    "docker, braces": f'docker run -e TP=8 img bash -c "{SERVER} --tp ${{TP}}"',
+    "docker, quotes inside": f"docker run -e TP=8 img bash -c \"{SERVER} --tp '$TP'\"",
+    "docker, double quotes inside": f'docker run -e TP=8 img bash -c "{SERVER} --tp \\"$TP\\""',
+    "docker, inner default": f'docker run -e TP=8 img bash -c "{SERVER} --tp ${{TP:+$TP}}"',
+    "docker, part of the word": f"docker run -e TP=8 img bash -c '{SERVER} --tp '$TP",
+    "docker, assigned inside": f'docker run img bash -c "TP=8; {SERVER} --tp $TP"',
+    "docker, through a variable": f'docker run -e TP=8 img bash -c "X=$TP; {SERVER} --tp \\$X"',
+    "docker, cut": f'docker run -e TP=8 img bash -c "{SERVER} --tp ${{TP%x}}"',
+    "docker, both": f'TP=$(x); docker run -e TP=8 img bash -c "{SERVER} --tp $TP"',
+    "docker, read": f'read TP; docker run -e TP=8 img bash -c "{SERVER} --tp $TP"',
+    "podman": f'podman run --env TP=8 img sh -c "{SERVER} --tp $TP"',
+    "kubectl run": f'kubectl run x --image=i --env=TP=8 -- sh -c "{SERVER} --tp $TP"',
+    "env": f'env TP=8 bash -c "{SERVER} --tp $TP"',
+    "in front": f'TP=8 bash -c "{SERVER} --tp $TP"',
+    "ssh": f'ssh node "TP=4; {SERVER} --tp $TP"',
+    "srun": f'srun --export=ALL,TP=8 bash -c "{SERVER} --tp $TP"',
+    "nested": f"ssh node \"docker run -e TP=8 img bash -c '{SERVER} --tp $TP'\"",
+    "nested twice": f'ssh node "TP=2; docker run -e TP=8 img bash -c \\"{SERVER} --tp $TP\\""',
+    "eval": f'TP=$(x); eval "TP=4; {SERVER} --tp $TP"',
+    "arithmetic": f'docker run -e TP=8 img bash -c "{SERVER} --tp $(( ${{TP}} ))"',
+    "compose": compose(f"bash -c '{SERVER} --tp $TP'", TP="4"),
+    "compose, braces": compose(f"bash -c '{SERVER} --tp ${{TP}}'", TP="4"),
+    "compose, list": compose(["sh", "-c", f"{SERVER} --tp $TP"], TP="4"),
+    "compose, required": compose(["sh", "-c", f"{SERVER} --tp ${{TP:?set it}}"], TP="4"),
+    "compose, quotes inside": compose(["sh", "-c", f"{SERVER} --tp '$TP'"], TP="4"),
+}
+
+
+@pytest.mark.parametrize("text", OUTER.values(), ids=OUTER)
+def test_a_variable_of_the_outside_is_not_taken_from_the_inside(text: str) -> None:
+    result, config = imported(text)
+    assert result.left_open, result.text
+    (one,) = config.deployments
+    assert one.model.parallel is None or "tp_size" not in one.model.parallel.model_dump(exclude_unset=True)
+    assert any(note.todo and "TP" in note.text or "$(" in note.text for note in result.notes)
+    assert "\ue010" not in result.text + "".join(note.text for note in result.notes)
+
+
+INNER = {
+    "docker": f"docker run -e TP=8 img bash -c '{SERVER} --tp $TP'",
+    "docker, escaped": f'docker run -e TP=8 img bash -c "{SERVER} --tp \\$TP"',
+    "docker, known outside": f'TP=8; docker run -e TP=2 img bash -c "{SERVER} --tp $TP"',
+    "env": f"env TP=8 bash -c '{SERVER} --tp $TP'",
+    "ssh": f"ssh node 'TP=8; {SERVER} --tp $TP'",
+    "nested": f"ssh node \"docker run -e TP=8 img bash -c '{SERVER} --tp \\$TP'\"",
+    "eval": f"TP=8; eval '{SERVER} --tp $TP'",
+    "compose": compose(f"bash -c '{SERVER} --tp $$TP'", TP="8"),
+    "compose, braces": compose(["bash", "-c", f"{SERVER} --tp $${{TP}}"], TP="8"),
+    "compose, default": compose(["bash", "-c", f"{SERVER} --tp ${{TP:-8}}"], TP="2"),
+    "compose, inner default": compose(["bash", "-c", f"{SERVER} --tp $${{TP:-8}}"]),
+}
+
+
+@pytest.mark.parametrize("text", INNER.values(), ids=INNER)
+def test_a_variable_of_the_inside_is(text: str) -> None:
+    assert only(text)["parallel"] == {"tp_size": 8}
+
+
+def test_words_of_the_outside_may_hold_flags() -> None:
+    text = compose(f'sh -c "{SERVER} $EXTRA"', EXTRA="--enable-metrics")
+    assert "server" not in only(text)
+    assert any("${EXTRA} is not known here: it may hold flags" in line for line in told(text))
+
+
+def test_the_todo_says_whose_variable_it_is() -> None:
+    assert any(
+        "--tp-size is not known: TP (of whoever launches, not of env)" in line
+        for line in told(compose(f"sh -c '{SERVER} --tp $TP'", TP="4"))
+    )
+
+
+def test_compose_defaults_inside_defaults_are_followed() -> None:
+    words = [*SERVER.split(), "--tp", "${A:-${B:-8}}", "--served-model-name", "x-${D:-a b}"]
+    one = only(compose(words))
+    assert one["parallel"] == {"tp_size": 8}
+    assert one["server"]["served_model_name"] == "x-a b"
+    assert any(
+        "$A is taken as '${B}'" in line or "$A is taken as '8'" in line for line in told(compose(words))
+    )
+    assert any(
+        "TODO --tp-size is not known: C" in line for line in told(compose([*words, "--tp", "${E:-$C}"]))
+    )
+    result, _ = imported(compose([*words, "--tp", "${E:-${C:-${"]))
+    assert result.left_open or "${E:-${C:-${" in result.text
