@@ -34,7 +34,7 @@ def read_request(draft: ModelConfig, *, honours_use_aux: bool) -> CaptureRequest
     if CONFIG_KEY not in draft.raw:
         reason = f"{draft.file} has no {CONFIG_KEY}"
         if IDS_KEY in draft.raw:
-            reason += f", and {IDS_KEY} at the top level is not read"
+            reason += f", and {IDS_KEY} at the top level chooses no layers"
         return CaptureRequest(None, "none", reason=f"{reason}: the target captures its default layers")
     found = draft.raw[CONFIG_KEY]
     if not isinstance(found, dict):

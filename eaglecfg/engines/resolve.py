@@ -80,11 +80,25 @@ class Resolution:
     @property
     def graphs(self) -> bool:
         """Whether decode runs in CUDA graphs."""
-        return not (
-            self.runs("disable_cuda_graph")
-            or self.runs("cuda_graph_backend_decode") == "disabled"
-            or self.runs("device") == "cpu"
-        )
+        return self.graph_backend("decode") != "disabled" and self.runs("device") != "cpu"
+
+    def graph_backend(self, phase: Literal["decode", "prefill"]) -> str | None:
+        """What the flags make of the graphs of ``phase`` (``disabled``, ``full``, ``breakable`` ...).
+
+        None: no flag speaks of them, so that the engine decides. A more particular flag wins, as in the
+        engine.
+        """
+        whole = override_args(self.asked("cuda_graph_config")).get(phase)
+        if isinstance(whole, dict) and isinstance(whole.get("backend"), str):
+            return str(whole["backend"])
+        own = self.runs(f"cuda_graph_backend_{phase}")
+        if isinstance(own, str):
+            return own
+        for flag, backend in _OLDER_GRAPH_FLAGS.items() if phase == "prefill" else ():
+            if self.runs(flag) is True:
+                return backend
+        off = self.runs(f"disable_{phase}_cuda_graph") or self.runs("disable_cuda_graph")
+        return "disabled" if off else None
 
     def overridden(self, config: ModelConfig) -> ModelConfig:
         """``config`` with ``json_model_override_args``, which reach target and draft alike."""
@@ -100,6 +114,14 @@ def override_args(value: Any) -> Mapping[str, Any]:
         except (ValueError, RecursionError):
             return {}
     return value if isinstance(value, dict) else {}
+
+
+_OLDER_GRAPH_FLAGS = {
+    "disable_piecewise_cuda_graph": "disabled",
+    "enable_breakable_cuda_graph": "breakable",
+    "enforce_piecewise_cuda_graph": "tc_piecewise",
+}
+"""Flags of before that are other spellings of cuda_graph_backend_prefill."""
 
 
 class Draftsheet:

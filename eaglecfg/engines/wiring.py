@@ -152,7 +152,7 @@ def unwired_reason(facts: EngineFacts, draft: ModelConfig) -> str:
 def count_states(fact: DraftFact, draft: ModelConfig) -> tuple[int, str]:
     """(captured states as the draft class counts them, the key it counted by). Never raises on odd values."""
     for key in fact.count_keys:
-        value = _lookup(draft, key)
+        value = lookup(draft, key)
         if key == "num_aux_hidden_states" and length(value) is not None:
             return value, key
         # The Llama class takes an empty list for none; the MLA class counts it.
@@ -161,8 +161,9 @@ def count_states(fact: DraftFact, draft: ModelConfig) -> tuple[int, str]:
     return 3, "default"
 
 
-def _lookup(draft: ModelConfig, key: str) -> Any:
-    value: Any = draft.raw
+def lookup(config: ModelConfig, key: str) -> Any:
+    """The value at the dotted path ``key`` of config.json, None where there is none."""
+    value: Any = config.raw
     for part in key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
@@ -181,8 +182,10 @@ def owners(draft: ModelConfig, *, needs_key: bool) -> tuple[Owner, Owner]:
     elif draft.value("draft_vocab_size") is None and (not needs_key or draft.find("draft_vocab_size")):
         head = "target"
     other = draft.value("target_hidden_size")
-    # Only a draft of another width keeps its own table; else the target's replaces it after loading.
-    embedding: Owner = "own" if other is not None and other != draft.integer("hidden_size") else "target"
+    # Only a draft of another width keeps its own table, and only where it does not borrow the head; else the
+    # target's replaces it after loading.
+    narrow = other is not None and other != draft.integer("hidden_size")
+    embedding: Owner = "own" if narrow and head != "target" else "target"
     return head, embedding
 
 

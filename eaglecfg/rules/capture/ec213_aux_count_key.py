@@ -18,12 +18,18 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
+COUNT = "num_aux_hidden_states"
+
 
 def check(context: Context) -> Iterator[Item]:
     """The key, where the draft has it, must be the number of captured states."""
     found, draft = context.boundaries, draft_config(context)
     assert found is not None
-    asked = draft.integer("num_aux_hidden_states")
+    assert context.engine is not None
+    fact = context.engine.drafts.get(draft.architecture or "")
+    asked = draft.integer(COUNT)
+    if fact is not None and COUNT not in fact.count_keys:
+        return  # this class does not size fc by the key; EC904 looks at what else does
     if asked is None or found.outcome != "captured" or asked == len(found.captured):
         return
     origin = "its default" if found.ids is None else "the listed"
@@ -36,7 +42,7 @@ def check(context: Context) -> Iterator[Item]:
         help=f"list the {asked} layers of training as eagle_config.eagle_aux_hidden_state_layer_ids, or set "
         f"num_aux_hidden_states to {len(found.captured)}",
         evidence=(
-            config_line(draft, "num_aux_hidden_states", "sizes fc"),
+            config_line(draft, COUNT, "sizes fc"),
             ids_line(draft, "decides what is captured"),
             engine_line(context),
         ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.draft_graphs import graph_width
+from eaglecfg.engines.wiring import wiring_of
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
@@ -11,6 +13,7 @@ from eaglecfg.rules.capture.ids import (
     ids_line,
     ids_path,
     spelled,
+    target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
@@ -48,11 +51,24 @@ def check(context: Context) -> Iterator[Item]:
 
 
 def _first_free(context: Context, name: str) -> str:
+    """The first later version that follows the ids in all that it sizes, and what is between, in words."""
     assert context.engine is not None
+    target, draft = target_config(context), draft_config(context)
+    halfway: list[str] = []
     for facts in later_versions(context.engine):
         fact = facts.drafts.get(name)
-        if fact is not None and fact.free_capture_count:
-            return f"; {facts.name} {facts.version} and later follow the ids"
+        built = wiring_of(facts, target, draft) if fact is not None and fact.free_capture_count else None
+        if built is None:
+            continue
+        width = graph_width(facts, target, draft)
+        if width is None or width.features == built.fc_in:
+            between = (
+                f" ({halfway[0]} to {halfway[-1]} in fc, but not in the draft's CUDA graphs)"
+                if halfway
+                else ""
+            )
+            return f"; {facts.name} {facts.version} and later follow the ids{between}"
+        halfway.append(facts.version)
     return ""
 
 
