@@ -374,14 +374,18 @@ def _vocabulary(here: _Deployment) -> Iterator[Hop]:
     wiring, ranks = here.wiring, here.draft_ranks
     rows = wiring.draft_vocabulary if wiring.head == "own" else wiring.vocabulary
     verified, seen = here.tensor(wiring.expected("lm_head.weight")) if wiring.head == "own" else (None, ())
+    width = _target_width(here) if wiring.head == "target" else wiring.hidden
+    fits = width == wiring.hidden or not isinstance(width, int)
     owner = {"own": "the draft's own head", "target": "the target's head", "tied": "the embedding as head"}[
         wiring.head
     ]
     yield Hop(
         "draft head",
-        f"{owner}: scores for {rows} tokens",
-        (rows, wiring.hidden),
-        (_padded(rows, ranks), wiring.hidden),
+        f"{owner}: scores for {rows} tokens"
+        if fits
+        else f"{owner} is {width} wide and the draft is {wiring.hidden} wide: the draft cannot start",
+        (rows, width),
+        (_padded(rows, ranks), width),
         "replicated" if ranks == 1 else "gathered",
         here.whole
         if ranks == 1

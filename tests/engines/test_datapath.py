@@ -160,3 +160,12 @@ def test_a_line_of_another_version_says_so() -> None:
         assert lines
         assert all(each.startswith("as in sglang ") or each == f"sglang {version}" for each in lines)
         assert all(each != f"as in sglang {version}" for each in lines)
+
+
+def test_a_borrowed_head_is_as_wide_as_the_target() -> None:
+    hops = path("0.5.23", target(hidden_size=1024), draft(draft_vocab_size=None, target_hidden_size=1024))
+    assert hops["draft head"].full == (target().integer("vocab_size"), 1024)
+    assert "cannot start" in hops["draft head"].what
+    alike = path("0.5.23", target(), draft(draft_vocab_size=None))["draft head"]
+    assert alike.full[1] == target().integer("hidden_size")
+    assert "cannot start" not in alike.what

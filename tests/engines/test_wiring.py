@@ -227,3 +227,20 @@ def test_overrides_change_the_draft_too() -> None:
     found = wiring_of(facts(), of, by, resolved(of=of, by=by, json_model_override_args={"hidden_size": 256}))
     assert found is not None
     assert found.fc_shape == (256, 768)
+
+
+@pytest.mark.parametrize("version", ["0.5.9", "0.5.14", "0.5.23"])
+@pytest.mark.parametrize(("rows", "tied"), [(None, False), (None, True), (1024, False), (1024, True)])
+def test_a_narrow_draft_keeps_its_table_unless_it_borrows_the_head(
+    rows: int | None, tied: bool, version: str
+) -> None:
+    keys = {"target_hidden_size": 1024, "draft_vocab_size": rows, "tie_word_embeddings": tied}
+    built = wired(version, **keys)
+    assert built.head == ("tied" if tied else "target" if rows is None else "own")
+    assert built.embedding == ("target" if built.head == "target" else "own")
+
+
+def test_a_wide_draft_never_keeps_its_table() -> None:
+    assert {wired(draft_vocab_size=rows).embedding for rows in (None, 1024)} == {"target"}
+    assert mla(draft_vocab_size=None, target_hidden_size=4096).embedding == "target"
+    assert mla(draft_vocab_size=1000, target_hidden_size=4096).embedding == "own"

@@ -9,6 +9,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, missing_tensor, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.shapes.expected import wiring
 from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config
 
 
@@ -17,7 +18,10 @@ def check(ctx: Context) -> Iterator[Item]:
     draft = draft_config(ctx)
     wide, hidden = draft.integer("target_hidden_size"), draft.integer("hidden_size")
     fact = draft_class(ctx)
-    if fact is None or wide is None or hidden is None or wide == hidden:
+    built = wiring(ctx)
+    # One that borrows the head is given both tables of the target's; a rule of its own says why that stops.
+    borrows = built is not None and built.head == "target"
+    if fact is None or wide is None or hidden is None or wide == hidden or borrows:
         yield NotApplicable()
         return
     assert ctx.draft is not None

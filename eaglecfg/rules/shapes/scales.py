@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from eaglecfg.checkpoint.quantization import Declared, declared
-from eaglecfg.engines.quantized import Parts, parts_of
 from eaglecfg.engines.wiring import ExpectedTensor, Wiring
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed
 from eaglecfg.rules.model import NotChecked
+
+if TYPE_CHECKING:
+    from eaglecfg.engines.quantized import Parts
 
 FLAGS = ("quantization", "speculative_draft_model_quantization")
 EIGHT_BITS = ("F8_E4M3", "F8_E5M2", "I8")
@@ -36,6 +39,8 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
     groups = [_Group(ctx, each) for each in _layers(built)]
     if found is None or not any(group.quantised for group in groups):
         return  # plain weights under a declaration, and the reverse, have rules of their own
+    from eaglecfg.engines.quantized import parts_of  # few drafts are quantised
+
     flag = next((flag for flag in FLAGS if ctx.argument(flag) not in (None, found.method)), None)
     parts = parts_of(ctx.engine.name, ctx.engine.facts_of, found)
     if flag is not None or parts is None:

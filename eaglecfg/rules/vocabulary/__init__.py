@@ -5,6 +5,7 @@ from __future__ import annotations
 from eaglecfg.rules.model import Rule
 from eaglecfg.rules.vocabulary import (
     ec238_own_head_dropped,
+    ec239_borrowed_width,
     ec240_special_tokens,
     ec241_draft_vocab_size_missing,
     ec242_d2t_missing,
@@ -19,6 +20,7 @@ from eaglecfg.rules.vocabulary import (
 
 RULES: tuple[Rule, ...] = (
     ec238_own_head_dropped.RULE,
+    ec239_borrowed_width.RULE,
     ec240_special_tokens.RULE,
     ec241_draft_vocab_size_missing.RULE,
     ec242_d2t_missing.RULE,

@@ -57,6 +57,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
-    follows=UNLOADABLE,
+    follows=("EC239", *UNLOADABLE),
     research=("VOC-02",),
 )
