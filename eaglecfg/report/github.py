@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from eaglecfg.report.counts import VERDICTS, counted, in_words
+from eaglecfg.report.lacking import lacking
 from eaglecfg.report.roots import STDIN, Roots
 from eaglecfg.report.styled import visible
 from eaglecfg.rules.model import Severity
@@ -40,7 +41,8 @@ def to_github(report: Report, fail_on: Severity, roots: Roots) -> str:
         text = f"{rest} beyond what GitHub shows of one step; another format lists all"
         out.append(f"::notice title=eaglecfg::{_data(text)}")
     code = report.exit_code(fail_on)
-    out.append(f"eaglecfg: {VERDICTS[code]} (exit {code}): {in_words(report)}")
+    why = f"{visible(lacking(report))}: " if code == 3 else ""
+    out.append(f"eaglecfg: {VERDICTS[code]} (exit {code}): {why}{in_words(report)}")
     return "\n".join(out) + "\n"
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from eaglecfg.report.counts import VERDICTS, counted, in_words
+from eaglecfg.report.lacking import lacking
 from eaglecfg.report.roots import Roots
 from eaglecfg.report.styled import visible
 from eaglecfg.rules.model import Severity
@@ -39,7 +40,8 @@ def to_markdown(report: Report, fail_on: Severity, roots: Roots, *, version: str
     """The report on at most 65,536 bytes; what does not fit is counted."""
     code = report.exit_code(fail_on)
     page = _Page()
-    page.add(f"{MARKER}\n### eaglecfg: {VERDICTS[code]}\n\n{in_words(report)}\n")
+    why = f"{escaped(lacking(report))}\n\n" if code == 3 else ""
+    page.add(f"{MARKER}\n### eaglecfg: {VERDICTS[code]}\n\n{why}{in_words(report)}\n")
     _findings(page, report, report.findings, roots)
     page.some(_crashes(report), "\n", "")
     page.some(_details(report, roots), "\n", "", counts="finding in detail")

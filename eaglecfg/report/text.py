@@ -230,8 +230,12 @@ def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:
         0: ("good", f"nothing at or above {fail_on}"),
         1: ("error", f"findings at or above {fail_on}"),
         2: ("error", "a file could not be taken apart, so the rest of it was not checked"),
-        3: ("warning", "something that the config names could not be read"),
+        3: ("warning", ""),
         4: ("error", "a check crashed and is missing from this report"),
     }
     style, text = words[code]
-    return wrapped(line(Part(VERDICTS[code], style), " "), f"{text} (exit {code})", width, "  ")
+    if code == 3:
+        from eaglecfg.report.lacking import lacking  # most runs are complete
+
+        text = lacking(report)
+    return wrapped(line(Part(VERDICTS[code], style), " "), f"{visible(text)} (exit {code})", width, "  ")

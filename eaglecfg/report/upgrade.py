@@ -9,6 +9,7 @@ from typing import Any
 
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.engines.resolve import Setting
+from eaglecfg.report.lacking import lacking
 from eaglecfg.report.machine import finding_data
 from eaglecfg.report.shown import STYLE_OF
 from eaglecfg.report.styled import Line, Part, Style, line, visible, wrapped
@@ -190,11 +191,25 @@ def _verdict(upgrade: Upgrade, fail_on: Severity, width: int) -> Iterator[Line]:
         0: ("OK", "good", f"nothing at or above {fail_on}"),
         1: ("FAIL", "error", f"findings at or above {fail_on} with {_failing(upgrade, fail_on)}"),
         2: ("UNREADABLE", "error", "a file could not be parsed"),
-        3: ("INCOMPLETE", "warning", "something that the config names could not be read"),
+        3: ("INCOMPLETE", "warning", _lacking(upgrade) if code == 3 else ""),
         4: ("INTERNAL ERROR", "error", "a rule crashed; its check is missing here"),
     }
     word, style, text = words[code]
     yield from wrapped(line(Part(word, style), " "), f"{text} (exit {code})", width, "  ")
+
+
+def _lacking(upgrade: Upgrade) -> str:
+    """What was lacking, with the versions that it was lacking for where it was not for all."""
+    said: dict[str, list[str]] = {}
+    for view in upgrade.views:
+        if view.report.exit_code() == 3:
+            versions = said.setdefault(visible(lacking(view.report)), [])
+            versions += [view.version] if view.version not in versions else []
+    every = {view.version for view in upgrade.views}
+    return "; ".join(
+        text if set(versions) == every else f"with {', '.join(versions)} {text}"
+        for text, versions in said.items()
+    )
 
 
 def _failing(upgrade: Upgrade, fail_on: Severity) -> str:

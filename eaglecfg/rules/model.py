@@ -102,6 +102,7 @@ class Finding:
     values that took part, ``arithmetic`` lines such as ``3 × 4096 = 12288``. ``severity`` is its own.
     ``more`` counts further findings of the kind that are not listed. ``doubts`` are places (file, key) whose
     value cannot be relied on: findings of other rules with evidence from there are dropped as consequences.
+    ``lack`` is what an ``incomplete`` one lacked, for the verdict; empty: something that could not be read.
     """
 
     message: str
@@ -120,19 +121,23 @@ class Finding:
     incomplete: bool = False
     more: int = 0
     doubts: tuple[tuple[str, str], ...] = ()
+    lack: str = ""
 
 
 @record
 class NotChecked:
     """The rule could not decide. ``incomplete`` where something that the config names could not be read.
 
-    ``path`` names the value that it is about, in document terms; ``help`` what to do about it.
+    ``path`` names the value that it is about, in document terms; ``help`` what to do about it. ``lack`` is
+    what was lacking, as the verdict of a run that needs the rule says it; empty: as ``reason`` says, or
+    something that could not be read.
     """
 
     reason: str
     incomplete: bool = False
     path: KeyPath = ()
     help: str = ""
+    lack: str = ""
 
 
 @record

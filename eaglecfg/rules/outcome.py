@@ -28,7 +28,7 @@ class Skipped:
     """A rule that could not decide. ``incomplete``: something that the config names could not be read.
 
     ``path`` is the value that it is about, where there is one; ``span`` that value, or the deployment's name.
-    ``help`` says what to do about it.
+    ``help`` says what to do about it, ``lack`` what was lacking, in the words of a verdict.
     """
 
     rule: Rule
@@ -39,6 +39,7 @@ class Skipped:
     span: Span | None = None
     path: KeyPath = ()
     help: str = ""
+    lack: str = ""
 
 
 @record

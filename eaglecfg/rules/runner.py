@@ -295,7 +295,7 @@ def _skipped(rule: Rule, item: NotChecked, document: Document, name: str | None)
     span = place.value if item.path or place.key is None else place.key
     without = secrets_of(document).without
     reason, help = without(item.reason), without(item.help)
-    return Skipped(rule, reason, document, name, item.incomplete, span, item.path, help)
+    return Skipped(rule, reason, document, name, item.incomplete, span, item.path, help, item.lack)
 
 
 def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context, tally: _Tally) -> None:
@@ -361,6 +361,12 @@ def _crash(rule: Rule | None, error: Exception, name: str | None) -> Crash:
     )
 
 
+_NOT_GIVEN = {
+    Need.HARDWARE: "the config has no hardware block",
+    Need.TRAINED: "the trained boundaries are not given",
+    Need.RUNNING: "the running server did not answer",
+}
+
 _DRAFT_NEEDS = {Need.DRAFT_CONFIG, Need.DRAFT_NAMES, Need.DRAFT_TENSORS, Need.CAPTURE, Need.TRAINED}
 
 
@@ -376,7 +382,17 @@ def _missing(rule: Rule, context: Context) -> NotChecked | NotApplicable | None:
         return NotApplicable()  # nobody wants them read, or no draft is loaded
     have = dict(_facts(context))
     lacking = [need for need in rule.needs if not have[need]]
-    return NotChecked(f"needs {' and '.join(lacking)}") if lacking else None
+    if not lacking:
+        return None
+    return NotChecked(f"needs {' and '.join(lacking)}", lack=" and ".join(_lack(context, lacking)))
+
+
+def _lack(context: Context, lacking: Sequence[Need]) -> list[str]:
+    """What the deployment does not have, where that is not for something that could not be read."""
+    if context.engine is None and {Need.ENGINE, Need.CAPTURE} & set(lacking):
+        return ["the engine version is not known"]
+    said = [_NOT_GIVEN[need] for need in lacking if need in _NOT_GIVEN]
+    return said if len(said) == len(lacking) else []
 
 
 def _facts(context: Context) -> Iterator[tuple[Need, bool]]:

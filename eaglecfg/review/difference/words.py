@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eaglecfg.report.lacking import UNREAD, in_one, required_open, unread
 from eaglecfg.report.styled import visible
 from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDifference, FileDifference
 from eaglecfg.review.difference.contents import CONTENT
@@ -168,13 +169,18 @@ def verdict_words(comparison: Comparison, fail_on: Severity, code: int) -> tuple
     if code == 1:
         return "CHANGED", "something changes in effect"
     if code == 3:
-        if not comparison.unread:
-            return "INCOMPLETE", "a rule that has to be checked could not be, or something could not be read"
-        return (
-            "INCOMPLETE",
-            "something that the later state names could not be read, and it could before or is new",
-        )
+        return "INCOMPLETE", _lacking(comparison)
     return "OK", f"nothing new at or above {fail_on}"
+
+
+def _lacking(comparison: Comparison) -> str:
+    """What an incomplete comparison lacks, in the words of the verdict on the later state."""
+    report = comparison.reports[1]
+    named = "something that the later state names could not be read"
+    later = f"{named}, and it could before or is new" if comparison.unread else named
+    causes = unread(report) if comparison.unread or report.required else ()
+    said = [later if cause == UNREAD else cause for cause in causes]
+    return visible(in_one(said, required_open(report)))
 
 
 def _first(count: int, noun: str, kind: str, before: Sequence[str]) -> str:

@@ -59,6 +59,7 @@ def _no_number(name: str, version: str) -> Finding:
         f"{known[-1]}-cu130",
         values={"version": version},
         incomplete=True,
+        lack="the engine version is not known",
     )
 
 

@@ -26,6 +26,7 @@ def check(context: Context) -> Iterator[Item]:
         help=f"write {ENGINES[0]} if that is what runs",
         values={"name": engine.name},
         incomplete=True,
+        lack="the engine is not known",
     )
 
 

@@ -8,6 +8,9 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import checkpoints, finding, of_kinds
 from eaglecfg.rules.model import Item, NotChecked, Rule, Severity, Today
 
+_NOT_CACHED = "a checkpoint is no folder here and not in the hub cache (--online reads it from the hub)"
+_NOT_FROM_HUB = "a checkpoint is no folder here, and could not be read from the hub"
+
 UNREAD = ("not-local", "missing-folder", "unreadable", "not-supported")
 
 
@@ -21,7 +24,10 @@ def check(context: Context) -> Iterator[Item]:
             yield finding(context, side, problems, why=why, today=Today.SILENT)
         for problem in of_kinds(facts, *UNREAD)[:3]:
             path = context.where(side, "checkpoint")
-            yield NotChecked(f"{side}.checkpoint: {problem.message}", True, path, problem.help)
+            lack = ""
+            if problem.kind == "not-local" and facts.hub is not None:
+                lack = _NOT_CACHED if "--online" in problem.help else _NOT_FROM_HUB
+            yield NotChecked(f"{side}.checkpoint: {problem.message}", True, path, problem.help, lack)
         for problem in of_kinds(facts, "unknown-dtype")[:3]:
             yield NotChecked(_reason(side, problem.message, problem.help))
 

@@ -21,6 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
             help=running.help,
             values={"url": running.url},
             incomplete=True,
+            lack="the running server did not answer",
         )
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from eaglecfg.checkpoint.values import Told
     from eaglecfg.rules.context import Context
 
+_LACK = "values of the draft's weights could not be read"
+
 FC = "fc.weight"
 FED = (
     *("q_proj", "k_proj", "v_proj", "qkv_proj"),
@@ -184,10 +186,10 @@ def undecided(context: Context, *only: str) -> Iterator[NotChecked]:
     assert values is not None
     assert draft is not None
     if values.reason:
-        yield NotChecked(values.reason, incomplete=True, help=values.help)
+        yield NotChecked(values.reason, incomplete=True, help=values.help, lack=_LACK)
         return
     for reason in values.unread:
-        yield NotChecked(reason, incomplete=True)
+        yield NotChecked(reason, incomplete=True, lack=_LACK)
     other = [tensor for tensor in values.not_judged if not only or tensor.name in only]
     if other:
         dtypes = " or ".join(sorted({tensor.dtype for tensor in other}))
@@ -197,8 +199,8 @@ def undecided(context: Context, *only: str) -> Iterator[NotChecked]:
     cut = [name for name in values.cut if not only or name in only]
     if cut:
         reason = f"the draft's file ends before the values of {listed(cut)} do"
-        yield NotChecked(reason, incomplete=True)
+        yield NotChecked(reason, incomplete=True, lack=_LACK)
     away = [] if only else sorted(parts(context, (draft.names or frozenset()) - draft.tensors.keys()))
     if away:
         reason = f"the values of {listed(away)} could not be read: no file that could be opened holds them"
-        yield NotChecked(reason, incomplete=True)
+        yield NotChecked(reason, incomplete=True, lack=_LACK)
