@@ -14,6 +14,9 @@ from eaglecfg.errors import UsageError
 from eaglecfg.source.document import Document
 
 LONGEST_HEAD = 4096
+ELSEWHERE = "name another file"
+"""What to do where a file cannot be written."""
+
 _REPORT = re.compile(
     r"""
     eaglecfg[ ]\d | eaglecfg:[ ]  # text; an error, the summary for GitHub
@@ -45,8 +48,8 @@ def ready_to_write(targets: Sequence[tuple[str, str]]) -> tuple[tuple[str, str],
     return tuple(targets)
 
 
-def check_writable(name: str) -> None:
-    """Raise UsageError where a file ``name`` cannot be made or written over."""
+def check_writable(name: str, instead: str = ELSEWHERE) -> None:
+    """Raise UsageError where a file ``name`` cannot be made or written over; ``instead`` is the way out."""
     path = Path(name)
     if "\0" in name:
         raise UsageError("a file name cannot hold a zero byte")
@@ -55,24 +58,50 @@ def check_writable(name: str) -> None:
     folder = Path(os.path.realpath(name)).parent
     if not folder.is_dir():
         raise UsageError(f"{name}: there is no folder {path.parent} to write it into; make that first")
-    _refuse_read_only(path)
+    _refuse_read_only(path, instead)
     # What is no plain file, as /dev/stderr, is written to in place.
     place = path if path.exists() and not path.is_file() else folder
     if not os.access(place, os.W_OK):
-        raise UsageError(f"{name}: this user may not write there; check the permissions of {place}")
+        raise UsageError(f"{name}: {_why_not(place, place.stat(), os.geteuid())}; {instead}")
 
 
-def _refuse_read_only(path: Path) -> None:
+def _refuse_read_only(path: Path, instead: str = ELSEWHERE) -> None:
     """Raise UsageError where nobody may write a file, though a new one could be put in its place."""
     try:
         found = path.stat()
     except OSError:
         return
-    mode = stat.S_IMODE(found.st_mode)
-    if stat.S_ISREG(found.st_mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
-        raise UsageError(
-            f"{path}: the file is read-only (mode {mode:04o}); name another file, or allow it with chmod u+w"
-        )
+    mode, user = stat.S_IMODE(found.st_mode), os.geteuid()
+    if not stat.S_ISREG(found.st_mode) or (mode & 0o222 and os.access(path, os.W_OK)):
+        return
+    own = " or allow it with chmod u+w" if user in (0, found.st_uid) and not mode & 0o200 else ""
+    raise UsageError(f"{path}: {_why_not(path, found, user)}; {instead}{',' * bool(own)}{own}")
+
+
+def _why_not(path: Path, found: os.stat_result, user: int) -> str:
+    """Why the user ``user`` may not write what is at ``path``."""
+    mode, what = stat.S_IMODE(found.st_mode), "folder" if stat.S_ISDIR(found.st_mode) else "file"
+    at = f"the folder {path}" if what == "folder" else "the file"
+    if not mode & 0o222 or (user == found.st_uid and not mode & 0o200):
+        owner = "" if user in (0, found.st_uid) else f" and belongs to {_name_of(found.st_uid)}"
+        return f"{at} is read-only (mode {mode:04o}){owner}"
+    with suppress(OSError):
+        if os.statvfs(path).f_flag & os.ST_RDONLY:
+            return f"{at} is on a file system that is mounted read-only"
+    if user != found.st_uid:
+        owner, who = _name_of(found.st_uid), _name_of(user)
+        return f"{at} belongs to {owner} (mode {mode:04o}), and {who} may not write there"
+    return f"this user may not write there (mode {mode:04o}); see the rights and attributes of {at}"
+
+
+def _name_of(user: int) -> str:
+    """A user's name, or the number of one who has none here."""
+    import pwd  # only on the way to a refusal
+
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"
 
 
 def _refuse_other(name: str) -> None:

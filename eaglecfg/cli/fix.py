@@ -69,10 +69,6 @@ def command(
     from eaglecfg.review.fix import fix
 
     documents, stdin = _read(files)
-    if not diff:
-        for document in documents:
-            if document.name != STDIN:
-                check_writable(document.name)
     originals = {document.name: _original(document, stdin) for document in documents}
     names = split_names(select, "--select")
     chosen = frozenset(rule.id for name in names for rule in matching(name))
@@ -80,6 +76,10 @@ def command(
     fixed = fix(documents, lambda each: validate(each, checkpoints=checkpoints), select=chosen, unsafe=unsafe)
     changed = [pair for pair in zip(documents, fixed.documents, strict=True) if pair[0].text != pair[1].text]
     left, open_checks = left_over(fixed.report, Severity(fail_on), chosen), unread(fixed.report, chosen)
+    if not diff:
+        # Before anything is written; a file with nothing to fix need not be writable.
+        for name in [before.name for before, _ in changed if before.name != STDIN]:
+            check_writable(name, "fix --diff shows the change")
     code = _code(fixed.report, bool(left), bool(open_checks), fix_only)
     patch = _show(changed) if diff else None
     if not diff:

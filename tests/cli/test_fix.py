@@ -215,7 +215,7 @@ def test_a_file_that_nobody_may_write_stays(run_line: RunLine, faulty: Path) -> 
     faulty.chmod(0o444)
     code, _, err = run_line("fix")
     assert (code, faulty.read_bytes()) == (2, before)
-    assert "eaglecfg.yaml: the file is read-only (mode 0444)" in err
+    assert "eaglecfg.yaml: the file is read-only (mode 0444); fix --diff shows the change, or allow it" in err
     assert run_line("fix", "--diff")[0] == 1
     report = faulty.with_name("report.json")
     report.write_text("old", encoding="utf-8")
@@ -223,6 +223,25 @@ def test_a_file_that_nobody_may_write_stays(run_line: RunLine, faulty: Path) -> 
     for option in ("-o=json=report.json", "--write-baseline=report.json"):
         assert run_line("validate", option.replace("-o=", "-o"))[0] == 2
     assert report.read_text(encoding="utf-8") == "old"
+
+
+def test_a_file_with_nothing_to_fix_need_not_be_writable(run_line: RunLine, faulty: Path) -> None:
+    clean = faulty.with_name("clean.yaml")
+    clean.write_text(faulty.read_text(encoding="utf-8").replace(BAD, GOOD), encoding="utf-8")
+    clean.chmod(0o444)
+    assert run_line("fix", "clean.yaml")[0] == 0
+    code, out, _ = run_line("fix", "clean.yaml", "eaglecfg.yaml")
+    assert code == 0
+    assert "1 fix in 1 file" in out
+    assert stat.S_IMODE(clean.stat().st_mode) == 0o444
+
+
+def test_no_file_is_fixed_where_one_of_them_cannot_be(run_line: RunLine, faulty: Path) -> None:
+    other, text = faulty.with_name("other.yaml"), faulty.read_text(encoding="utf-8")
+    other.write_text(text, encoding="utf-8")
+    other.chmod(0o444)
+    assert run_line("fix", "eaglecfg.yaml", "other.yaml")[0] == 2
+    assert faulty.read_text(encoding="utf-8") == text
 
 
 def test_a_hard_link_is_told_of(run_line: RunLine, faulty: Path) -> None:
