@@ -47,6 +47,6 @@ RULE = Rule(
     today=Today.CRASH_AT_FIRST_REQUEST,
     check=check,
     needs=NEEDS,
-    follows=FOLLOWS,
+    follows=("EC816", *FOLLOWS),
     research=("IDS-09", "IDS-17"),
 )

@@ -41,6 +41,6 @@ RULE = Rule(
     today=Today.CRASH_AT_FIRST_REQUEST,
     check=check,
     needs=NEEDS,
-    follows=FOLLOWS,
+    follows=("EC816", *FOLLOWS),
     research=("IDS-16", "VER-04"),
 )

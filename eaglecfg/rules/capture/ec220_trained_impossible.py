@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from eaglecfg.rules.capture.ids import counted, depth_line, layers, spelled, target_config
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.files.target_names import miscounted
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
 
 
@@ -16,7 +17,8 @@ def check(context: Context) -> Iterator[Item]:
     if trained is None:
         yield NotApplicable()
         return
-    wrong = _wrong(trained, n)
+    # A target whose config counts too few of its layers is the cause, and a rule of its own.
+    wrong = _wrong(trained, None if miscounted(context) else n)
     if not wrong:
         return
     declared = context.model.capture.trained_boundaries is not None

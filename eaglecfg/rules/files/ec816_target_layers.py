@@ -7,11 +7,8 @@ from collections.abc import Iterator
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
-from eaglecfg.rules.files.target_names import layers, whole_target
+from eaglecfg.rules.files.target_names import announced, layers, too_far, whole_target
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
-
-ALSO_LAYERS = ("nextn", "mtp")
-"""Parts of keys that announce layers for prediction of several tokens, numbered after the others."""
 
 
 def check(context: Context) -> Iterator[Item]:
@@ -45,28 +42,26 @@ def check(context: Context) -> Iterator[Item]:
             "its memory held, and default boundaries are counted from the wrong number of layers",
             Severity.ERROR,
         )
-    elif max(held) >= count and not _announced(config):
+    elif max(held) >= count and not announced(config):
+        asked = too_far(context, count)
+        if asked > max(held) + 1:
+            yield NotApplicable()  # the draft is for a deeper model still, as the rules about its ids say
+            return
         yield _finding(
             context,
             config,
             count,
             held,
-            f"but its files hold layers up to {max(held)}",
-            "SGLang passes over what it did not build: the model ends early and answers worse, and default "
-            "boundaries are counted from the wrong number of layers",
-            Severity.WARNING,
+            f"but its files hold layers up to {max(held)}"
+            + (f", and the draft is for {asked} or more" if asked else ""),
+            "SGLang passes over what it did not build: the model ends early and answers worse, and "
+            + (
+                f"boundary {asked}, which the draft needs, is never captured"
+                if asked
+                else "default boundaries are counted from the wrong number of layers"
+            ),
+            Severity.ERROR if asked else Severity.WARNING,
         )
-
-
-def _announced(config: ModelConfig) -> bool:
-    return any(part in key.lower() for key in _keys(config) for part in ALSO_LAYERS)
-
-
-def _keys(config: ModelConfig) -> Iterator[str]:
-    yield from config.raw
-    for value in config.raw.values():
-        if isinstance(value, dict):
-            yield from (str(key) for key in value)
 
 
 def _finding(
@@ -114,5 +109,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.SILENT,
     check=check,
-    follows=("EC208", "EC220", "EC803", "EC804", "EC814"),
+    follows=("EC803", "EC804", "EC814"),
 )
