@@ -198,11 +198,11 @@ def test_what_is_installed_in_an_image_wins_over_its_tag() -> None:
         (f"x || pip install sglang==0.5.12\n{RUN}", "under a condition decides"),
         (f"{RUN} &\npip install sglang==0.5.12", "nothing says"),
         (f"echo pip install sglang==0.5.12; {RUN}", "nothing says"),
-        (f"pip install 'sglang>=0.5.12'; {RUN}", "nothing says"),
-        (f"pip install sglang==0.5.*; {RUN}", "nothing says"),
-        (f"pip install sglang==$V; {RUN}", "nothing says"),
+        (f"pip install 'sglang>=0.5.12'; {RUN}", "pip install sglang>=0.5.12 decides"),
+        (f"pip install sglang==0.5.*; {RUN}", "pip install sglang==0.5.* decides"),
+        (f"pip install sglang==$V; {RUN}", "pip install sglang==${V} decides"),
         (f"pip install sglang-router==0.5.12 sgl-kernel==0.3.1; {RUN}", "nothing says"),
-        (f"pip uninstall -y sglang==0.5.12; {RUN}", "nothing says"),
+        (f"pip uninstall -y sglang==0.5.12; {RUN}", "pip uninstall -y sglang==0.5.12 decides"),
     ],
 )
 def test_a_version_that_is_not_certain_is_a_todo(script: str, says: str) -> None:

@@ -52,7 +52,7 @@ def test_a_variable_of_the_outside_is_not_taken_from_the_inside(text: str) -> No
     assert result.left_open, result.text
     (one,) = config.deployments
     assert one.model.parallel is None or "tp_size" not in one.model.parallel.model_dump(exclude_unset=True)
-    assert any(note.todo and "TP" in note.text or "$(" in note.text for note in result.notes)
+    assert any((note.todo and "TP" in note.text) or "$(" in note.text for note in result.notes)
     assert "\ue010" not in result.text + "".join(note.text for note in result.notes)
 
 

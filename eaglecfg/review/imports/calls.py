@@ -11,10 +11,13 @@ from eaglecfg.record import record, replace
 from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.mounts import Mount
-from eaglecfg.review.imports.pins import Pin, before, pins_of
-from eaglecfg.review.imports.prefix import Prefix, read_prefix
+from eaglecfg.review.imports.pins import Pin, before, of_launch
+from eaglecfg.review.imports.plain_prefix import Prefix
+from eaglecfg.review.imports.prefix import read_prefix
+from eaglecfg.review.imports.remote import rejoined
 from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import State
+from eaglecfg.review.imports.slurm import state_of_job
 from eaglecfg.review.imports.text import Note, Text
 
 _MODULE = re.compile(r"sglang\.(launch_server|srt\.(?:[\w.]*\.)?(?:launch_server|server|http_server))")
@@ -44,9 +47,9 @@ _THROUGH = frozenset(("sudo", "exec", "command", "builtin", "nohup", "time", "-E
 _SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh"))
 _RUN_TEXT = frozenset(
     (
-        "bash", "sh", "dash", "zsh", "ksh", "ssh", "tmux", "screen", "su", "runuser", "watch", "flock",
-        "script", "sbatch", "srun", "pdsh", "clush", "parallel", "xargs", "systemd-run", "docker", "podman",
-        "nerdctl", "kubectl", "singularity", "apptainer", "ray", "eval", "timeout",
+        "bash", "sh", "dash", "zsh", "ksh", "ssh", "autossh", "rsh", "tmux", "screen", "su", "runuser",
+        "watch", "flock", "script", "sbatch", "srun", "pdsh", "clush", "parallel", "xargs", "systemd-run",
+        "docker", "podman", "nerdctl", "kubectl", "singularity", "apptainer", "ray", "eval", "timeout",
     )
 )  # fmt: skip
 """Programs that run a command that they are given as one text."""
@@ -95,7 +98,9 @@ def _is_silent(words: Sequence[Text]) -> bool:
 
 def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
     """The launches in a script, and what is to be told about the whole of it."""
-    script = follow(text, line=line)
+    state, of_job = state_of_job(text)
+    script = follow(text, state, line=line)
+    script.notes[:0] = of_job
     told = [*script.notes, *of_defaults(script.state.defaults, " in the script")]
     open_here = tuple(note for note in told if note.todo)
     calls = [
@@ -128,13 +133,14 @@ def calls_of_command(command: Command, depth: int = 0, pins: tuple[Pin, ...] = (
     """
     if _is_silent(command.words):
         return
+    command = replace(command, words=rejoined(command.words))
     at = _start_of_arguments(command.words)
     if at is not None:
         front, arguments = command.words[: at[0]], command.words[at[1] :]
         prefix = read_prefix(front, command.environment, command.unread)
-        pins = (*(() if prefix.contained else pins), *pins_of(front))
-        call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
         program = command.words[at[0]].text
+        pins = of_launch(front, () if prefix.contained or prefix.remote else pins, program)
+        call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
         told = [at[2]] if at[2] else []
         if len(front) > 1 and any(
             posixpath.basename(one.text) in _SHELLS and re.fullmatch("-[a-z]*c", option.text)
@@ -163,10 +169,14 @@ def calls_of_command(command: Command, depth: int = 0, pins: tuple[Pin, ...] = (
                 for each in behind
             )
             state = State(dict(prefix.environment), set(prefix.environment), unread=prefix.unread)
-            text = re.sub(r"\A--[a-z-]+=", "", word.text)  # sbatch --wrap="..."
+            text = re.sub(
+                r"\A--[a-z-]+=", "", state.outer.taken(word, prefix.environment)
+            )  # sbatch --wrap="..."
             inside = follow(text, state, depth + 1, command.line)
             told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
-            for inner, installed in before(inside.commands, () if prefix.contained else pins):
+            for inner, installed in before(
+                inside.commands, () if prefix.contained or prefix.remote else pins
+            ):
                 for call in calls_of_command(inner, depth + 1, installed):
                     outer = _call(command, prefix, ())
                     yield replace(

@@ -11,7 +11,7 @@ class Command:
     """``words`` and the ``environment`` that the launch gives them.
 
     ``unread`` names what may set further variables and is not read here, empty for nothing. ``certain``:
-    no condition decides whether it runs.
+    no condition decides whether it runs. ``folder`` is where the script has gone, as it is spelled.
     """
 
     words: tuple[Text, ...]
@@ -19,3 +19,4 @@ class Command:
     line: int
     unread: str = ""
     certain: bool = True
+    folder: str = ""

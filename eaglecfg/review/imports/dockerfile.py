@@ -12,15 +12,17 @@ from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
-from eaglecfg.review.imports.pins import Pin, pins_of
+from eaglecfg.review.imports.pins import Pin, over_the_engine, pins_of
 from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import State, expand_all
 from eaglecfg.review.imports.shell_tokens import Tokens
-from eaglecfg.review.imports.text import Note, Text
+from eaglecfg.review.imports.text import Note, Text, guarded
 
 INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:[^\n\\]|\\(?:\r?\n|.))*)", re.M)
 _COMMENT = re.compile(r"(?<=\\\n)(?:[ \t]*#[^\n]*\n)+")
 """Comments between the lines of one instruction, which Docker takes out."""
+
+_MAY_INSTALL = re.compile(r"sglang|\b(?:git|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye)[\d.]*\s")
 
 
 @dataclass(slots=True)
@@ -29,6 +31,7 @@ class _Stage:
     state: State
     parts: dict[str, list[Text]]
     pins: tuple[Pin, ...] = ()
+    folder: str = ""
     notes: list[Note] = field(default_factory=list)
 
 
@@ -57,7 +60,10 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
                 stage.parts.pop("CMD", None)  # an older CMD is dropped with it
         elif word == "RUN":
             stage.pins = _installed(rest, stage)
+        elif word in ("COPY", "ADD") and over_the_engine(rest.split()[-1].strip('"],')):
+            stage.pins = (*stage.pins, Pin("", f"{word} {guarded(rest)[:80]}"))
         elif word == "WORKDIR":
+            stage.folder = rest
             stage.notes.append(Note(f"the image runs in {rest}: relative paths count from there", line))
         elif word == "USER":
             stage.notes.append(Note(f"left out: USER {rest} of the image", line))
@@ -79,15 +85,17 @@ def _stage(rest: str, given: State, stages: dict[str, _Stage]) -> _Stage:
     if base is None:
         stage = _Stage(image, State(), {})
     else:
-        stage = _Stage(base.image, base.state.copy(), dict(base.parts), base.pins, list(base.notes))
+        stage = _Stage(
+            base.image, base.state.copy(), dict(base.parts), base.pins, base.folder, list(base.notes)
+        )
     if len(words) == 3 and words[1].lower() == "as":
         stages[words[2].lower()] = stage
     return stage
 
 
 def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
-    """The stage's pins, and those of a RUN, whose text is followed only where it speaks of the engine."""
-    if "sglang" not in rest:
+    """The stage's pins, and those of a RUN, whose text is followed only where it may install the engine."""
+    if not _MAY_INSTALL.search(rest):
         return stage.pins
     plain = re.sub(r"\A(?:--\w+=\S+\s+)+", "", rest)
     words = _words(plain)
@@ -96,8 +104,10 @@ def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
         commands = follow(text, stage.state.copy()).commands if text else [Command(tuple(words), {}, 0)]
     except UsageError:
         return stage.pins
-    pins = (pin for each in commands for pin in pins_of(each.words, certain=each.certain))
-    return (*stage.pins, *pins)
+    pins = stage.pins
+    for each in commands:
+        pins = (*pins, *pins_of(each.words, certain=each.certain, folder=each.folder or stage.folder))
+    return pins
 
 
 def _assign(rest: str, state: State, *, exported: bool) -> None:

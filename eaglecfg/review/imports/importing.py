@@ -14,7 +14,7 @@ from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.deployment import Imported, from_settings, import_call
 from eaglecfg.review.imports.document import EngineVersion, problems, write
 from eaglecfg.review.imports.names import distinct, name_of_model, plain_name
-from eaglecfg.review.imports.pins import Pin
+from eaglecfg.review.imports.pins import Pin, deciding, sources, version_of
 from eaglecfg.review.imports.source import find_calls, kind_of
 from eaglecfg.review.imports.text import Note
 from eaglecfg.review.render.header import Origin, origin_of
@@ -84,8 +84,8 @@ def _with_version(call: Call, version: str) -> Call:
     image = f"its image {call.image}" if call.image else "no image"
     text = f"{image} tells the engine's version here; the file's {version} is another deployment's"
     text = text.replace("tells", "does not tell", 1) if call.image else text
-    if call.pins:
-        text = f"{_either(call.pins)} the engine's version here; the file's {version} is another deployment's"
+    if pins := _pins(call):
+        text = f"{deciding(pins)} the engine's version here; the file's {version} is another deployment's"
     return replace(call, notes=(*call.notes, Note(text, call.line, todo=True, block="deployment")))
 
 
@@ -131,9 +131,8 @@ def _result(
 
 def _version_of(call: Call) -> str:
     """The version that is installed in front of the call, or that its image's tag names; empty for none."""
-    installed = {pin.version for pin in call.pins}
-    if installed:
-        return installed.pop() if len(installed) == 1 and all(pin.certain for pin in call.pins) else ""
+    if pins := _pins(call):
+        return version_of(pins)
     tag = re.fullmatch(r".*:v?(\d+\.\d+\.\d+[A-Za-z0-9.]*)([-_][\w.-]+)?(@sha256:\w+)?", call.image)
     return tag[1] if tag and load_facts(ENGINE, tag[1]) is not None else ""
 
@@ -164,17 +163,17 @@ def _engine(
             "import each with --only NAME, or name a version for all with --engine-version"
         )
     for version, call in told.items():
-        source = call.pins[0].text if call.pins else f"the image {call.image}"
+        source = next((pin.text for pin in call.pins if pin.version), f"the image {call.image}")
         return EngineVersion(version, f"from {source}")
     newest = known_versions(ENGINE)[-1]
-    pins = [pin for call in calls for pin in call.pins]
-    why = f"{_either(pins)} which version runs" if pins else "nothing says which version runs"
+    pins = [pin for call in calls for pin in _pins(call)]
+    why = f"{deciding(pins)} which version runs" if pins else "nothing says which version runs"
     return EngineVersion(newest, f"TODO: {why}; this is the newest that eaglecfg knows")
 
 
-def _either(pins: Sequence[Pin]) -> str:
-    texts = list(dict.fromkeys(pin.text for pin in pins))
-    return f"{' or '.join(texts)} decides" if len(texts) > 1 else f"{texts[0]} under a condition decides"
+def _pins(call: Call) -> tuple[Pin, ...]:
+    """What decides the version of ``call`` beside its image's tag, in the order in which it counts."""
+    return (*call.pins, *sources(call.environment, call.mounts))
 
 
 def _without_repeats(

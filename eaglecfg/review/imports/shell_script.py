@@ -70,6 +70,7 @@ class Script:
         self.called: set[str] = set()
         self.skipped: list[tuple[int, str]] = []
         self._blocks: list[_Block] = []
+        self._folder = ""
         self._doubt = False
         self._left = False
         """A function may have been left by now, under a condition."""
@@ -346,7 +347,7 @@ class Script:
             if any(not _has_placeholder(text.text, each) for each in text.unknown):
                 self._todo(f"eval runs {guarded(text.text[:60])}, which is not known here", line)
             self.depth += 1
-            self._read(text.text, line)
+            self._read(self.state.outer.taken(text), line)
             self.depth -= 1
         elif name == "set":
             self._set(rest, line)
@@ -370,13 +371,16 @@ class Script:
             if posixpath.basename(rest[0].text) not in ("activate", "conda.sh"):
                 self._todo(f"{rest[0].text} is not read: what it sets is not known here", line)
                 self.state.reads(guarded(rest[0].text))
+            self.commands.append(Command(tuple(fields), {}, line))
         elif name == "cd" and rest:
+            self._folder = rest[-1].text
             self.notes.append(
                 Note(f"the script goes to {rest[-1].text}: relative paths count from there", line)
             )
         else:
             certain = not self._conditional()
-            self.commands.append(Command(tuple(fields), environment, line, self.state.unread, certain))
+            command = Command(tuple(fields), environment, line, self.state.unread, certain, self._folder)
+            self.commands.append(command)
             self._leave(name, rest)
 
     def _conditional(self) -> bool:
