@@ -22,6 +22,9 @@ def check(ctx: Context) -> Iterator[Item]:
     if count == filled == layers:
         return
     assert ctx.draft is not None
+    if max(held) >= count:
+        yield _misnumbered(ctx, held, layers)
+        return
     blank = layers - filled
     yield Finding(
         f"num_hidden_layers must be {count}, the layer{'s' if count > 1 else ''} in the draft's files, but "
@@ -39,6 +42,45 @@ def check(ctx: Context) -> Iterator[Item]:
         values={"num_hidden_layers": layers, "layers_in_files": count},
         arithmetic=(f"{layers} - {layers - blank} = {blank} layers without weights",) if blank > 0 else (),
     )
+
+
+def _misnumbered(ctx: Context, held: set[int], layers: int) -> Finding:
+    """Of layers whose numbers do not run from 0: no value of num_hidden_layers fits them."""
+    assert ctx.draft is not None
+    draft, count = draft_config(ctx), len(held)
+    numbers = ", ".join(map(str, sorted(held)[:6])) + (", ..." if count > 6 else "")
+    blank = [index for index in range(layers) if index not in held]
+    lost = sum(index >= layers for index in held)
+    return Finding(
+        f"the draft's files must hold {_run(count)}, but what they hold is numbered {numbers}",
+        path=ctx.where("draft", "checkpoint"),
+        why=f"SGLang builds {_run(layers)}, as num_hidden_layers says, and does not check for missing tensors: "
+        + " and ".join(
+            [
+                *([f"layer {blank[0]} keeps uninitialised memory"] if blank else []),
+                *(
+                    [
+                        f"{lost} of the trained layers are dropped"
+                        if lost > 1
+                        else "a trained layer is dropped"
+                    ]
+                    if lost
+                    else []
+                ),
+            ]
+        ),
+        help="save the draft with its layers numbered from 0"
+        + ("" if count == layers else f', and write "num_hidden_layers": {count} into {draft.file}'),
+        evidence=(
+            config_line(draft, "num_hidden_layers", "layers that SGLang builds, numbered from 0"),
+            Evidence(ctx.draft.shown, "layers in the files", numbers),
+        ),
+        values={"num_hidden_layers": layers, "layers_in_files": count, "numbers": sorted(held)[:10]},
+    )
+
+
+def _run(count: int) -> str:
+    return "layer 0" if count == 1 else f"layers 0 to {count - 1}"
 
 
 RULE = Rule(
