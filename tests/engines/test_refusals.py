@@ -86,3 +86,47 @@ def test_choices_that_a_row_names_are_choices_of_the_flag() -> None:
                 (term[0], one) for one in wanted if not isinstance(one, dict) and str(one) not in flag.choices
             ]
     assert strays == []
+
+
+GONE = {
+    "Currently speculative MoE runner backend doesn": "drafts run flashinfer_trtllm",
+    "only supported with speculative_algorithm == EAGLE": "the flag is gone",
+    "is incompatible with --enable-deterministic-inference": "the draws are seeded on CUDA",
+    "is not supported with multi-layer EAGLE": "refused for trees alone, which has a row of its own rule",
+    "Multi-item scoring requires radix cache to be disabled": "the flag is gone, and enable_mis switches it",
+    "Multi-item scoring requires chunked prefill to be disabled": "the flag is gone, enable_mis switches it",
+    "requires at least one encoder urls": "encoders may register later, which is logged",
+    "--enable-prefill-context-parallel and --enable-nsa-prefill-context-parallel are mutually": "flags gone",
+    "Elastic EP rejoin requires elastic_ep_backend": "the flag is another spelling of a join mode",
+    "Cannot set --disaggregation-decode-tp for the decode": "the flag is gone",
+    "Cannot set --disaggregation-decode-dp for the decode": "the flag is gone",
+    "ecode context parallel": "drafts run beside it",
+    "requires a linear draft chain": "the flag has another name, with a row of its own",
+}
+"""Checks that end, and why nothing comes after them: read in the next wheel, not only missed in a file."""
+
+
+def settings_of(row: dict[str, Any]) -> set[str]:
+    """What the user switched on that leads to the check."""
+    return {term[0] for term in plain(row["if"]) if term[1] in ("on", "is", "not in", "set", "in")}
+
+
+def test_a_check_that_ends_goes_on_in_another_row_or_was_seen_to_end() -> None:
+    """A check that moves to another file is easily taken for one that is gone."""
+    lost = []
+    for row in ROWS:
+        if "until" not in row or row["until"] == VERSIONS[-1] or row["says"] in GONE:
+            continue
+        after = VERSIONS[VERSIONS.index(row["until"]) + 1]
+        heirs = [
+            other
+            for other in ROWS
+            if other["since"] == after and settings_of(other) & settings_of(row) - {"speculative_algorithm"}
+        ]
+        if not heirs:
+            lost.append(row["says"])
+    assert lost == []
+
+
+def test_reasons_for_an_end_are_about_rows_that_end() -> None:
+    assert {row["says"] for row in ROWS if "until" in row} >= set(GONE)

@@ -48,12 +48,13 @@ def refused(ctx: Context, *, speculation: bool) -> Iterator[Item]:
                 yield finding
 
 
-def stops(ctx: Context) -> bool:
-    """Whether any check stops the engine."""
+def stops(ctx: Context, name: str | None = None) -> bool:
+    """Whether any check stops the engine; with ``name`` any that this setting has a part in."""
+    named = _given_names(ctx) if name is None else {name}
     return ctx.engine is not None and any(
         holds(row.terms, lambda name: value_of(ctx, name))
         for row in refusals(ctx.engine)
-        if not row.names.isdisjoint(_given_names(ctx))
+        if not row.names.isdisjoint(named)
     )
 
 

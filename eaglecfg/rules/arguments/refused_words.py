@@ -138,7 +138,8 @@ def _setting(term: Sequence[Any], read: Read) -> str:
     name, value = term[0], read(term[0])
     if name == "target.class":
         return f"a target of class {value}"
-    if value in (True, None) or value is UNKNOWN or isinstance(value, list | dict) or name.startswith("$"):
+    # By identity: 1 is equal to True, and says more.
+    if any(value is one for one in (True, None, UNKNOWN)) or isinstance(value, list | dict) or name[0] == "$":
         return flag(name)
     return f"{flag(name)} {_spelled(value)}"
 

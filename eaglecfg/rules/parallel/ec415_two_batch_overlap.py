@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.rules.arguments.refused import stops
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
@@ -21,6 +22,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if ctx.argument(FLAG) is not True or algorithm(ctx) != "EAGLE3" or not ctx.speculates:
         yield NotApplicable()
         return
+    if stops(ctx, FLAG):
+        return  # EC350: it does not get as far as a request
     source = ctx.engine.values.get("two_batch_overlap_loses_states", {}).get(architecture)
     if source is None:
         return
