@@ -63,7 +63,8 @@ class DraftFact:
     ``unknown``: what happens to a tensor that the class does not know (``dropped`` silently, ``warned``).
     ``also_read``: keys that its code reads and that decide nothing for a draft. ``maps``: a tensor is taken
     for d2t by its ``leaf``, or by a d2t ``anywhere`` in its name. ``passed_over``: spellings inside the
-    layer that look right and are never loaded, each with what the class looks for instead.
+    layer that look right and are never loaded, each with what the class looks for instead. ``plain_only``:
+    parts of the layer that loading reads as floating-point numbers, so that they cannot be quantised.
     """
 
     architecture: str
@@ -84,6 +85,7 @@ class DraftFact:
     also_read: tuple[str, ...] = ()
     maps: Literal["leaf", "anywhere"] = "leaf"
     passed_over: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    plain_only: tuple[str, ...] = ()
 
 
 @record

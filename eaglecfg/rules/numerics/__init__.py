@@ -24,6 +24,7 @@ from eaglecfg.rules.numerics import (
     ec268_undeclared_quantization,
     ec269_plain_weights_declared_packed,
     ec270_rope_theta_twice,
+    ec271_plain_part_quantised,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -47,4 +48,5 @@ RULES: tuple[Rule, ...] = (
     ec268_undeclared_quantization.RULE,
     ec269_plain_weights_declared_packed.RULE,
     ec270_rope_theta_twice.RULE,
+    ec271_plain_part_quantised.RULE,
 )

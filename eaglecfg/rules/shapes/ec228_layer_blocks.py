@@ -54,7 +54,7 @@ def _misnumbered(ctx: Context, held: set[int], layers: int) -> Finding:
     return Finding(
         f"the draft's files must hold {_run(count)}, but what they hold is numbered {numbers}",
         path=ctx.where("draft", "checkpoint"),
-        why=f"SGLang builds {_run(layers)}, as num_hidden_layers says, and does not check for missing tensors: "
+        why=f"SGLang builds {_run(layers)}, as num_hidden_layers says, without a look for missing tensors: "
         + " and ".join(
             [
                 *([f"layer {blank[0]} keeps uninitialised memory"] if blank else []),

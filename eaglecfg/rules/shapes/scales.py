@@ -68,7 +68,8 @@ def _layers(built: Wiring) -> Iterator[tuple[ExpectedTensor, ...]]:
     """The linear layers that the engine builds, each with the parts that it is joined from."""
     layers: dict[tuple[str, ...], list[ExpectedTensor]] = {}
     for each in built.tensors:
-        if each.part in LINEAR and len(each.shape) == 2:
+        linear = each.part in LINEAR or (each.part == "fc" and built.fact.fc_quantized)
+        if linear and len(each.shape) == 2:
             layers.setdefault(each.instead or each.names, []).append(each)
     return (tuple(members) for members in layers.values())
 
