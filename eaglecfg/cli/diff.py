@@ -91,7 +91,8 @@ def command(
 
     Told are: captured boundaries, fc width, resolved settings, environment, checkpoints, the launch command,
     findings introduced and fixed, recorded results that no longer hold. Exit codes: 0 no new finding, 1 new
-    findings, 2 unreadable, 3 something that A did not leave unread is unread in B.
+    findings, 2 unreadable, 3 something that A did not leave unread is unread in B, or a finding is not known
+    to be new, as A could not be read.
     """
     severity = Severity(fail_on)
     wanted, unwanted = split_names(select, "--select"), split_names(ignore, "--ignore")

@@ -92,7 +92,8 @@ def test_a_pointer_to_large_file_storage_stands_for_the_working_trees_file(
 ) -> None:
     weights = repository / "deploy" / "draft" / "model.safetensors"
     real = weights.read_bytes()
-    weights.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", encoding="utf-8")
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize {len(real)}\n"
+    weights.write_text(pointer, encoding="utf-8")
     git("commit", "-q", "-a", "-m", "a pointer")
     weights.write_bytes(real)
     assert run(["diff", "HEAD:deploy", "deploy", "--exit-code"]) == 0

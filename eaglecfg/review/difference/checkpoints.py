@@ -12,6 +12,7 @@ from eaglecfg.engines.blocks import in_blocks
 from eaglecfg.engines.table import facts_of
 from eaglecfg.record import replace
 from eaglecfg.review.difference.contents import is_served
+from eaglecfg.review.difference.not_in_git import POINTER, CheckpointFiles, is_weights, pointed_at
 from eaglecfg.review.difference.revision import Blob, Revision
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.schema.deployment import Draft, Target
@@ -24,9 +25,6 @@ LARGEST = 64 << 20
 
 MOST_BYTES = 512 << 20
 """Bytes taken out of git for one side."""
-
-POINTER = b"version https://git-lfs.github.com/spec/"
-"""How a file begins whose content git keeps somewhere else (LFS)."""
 
 
 def read_at_revision(side: Side, revision: Revision, scratch: Path) -> None:
@@ -69,11 +67,19 @@ def _placed(side: Side, document: Document, revision: Revision, scratch: Path) -
         blob = next((blob for blob in revision.list(inside) if blob.path == inside), None)
         if path.exists():
             continue
-        if blob is not None and blob.kind == "file" and (blob.size or 0) <= LARGEST:
-            path.write_bytes(revision.read(blob, LARGEST))
-        elif there.is_file() and (blob is not None or not side.keeps(inside)):
+        small = blob is not None and blob.kind == "file" and (blob.size or 0) <= LARGEST
+        raw = revision.read(blob, LARGEST) if blob is not None and small else b""
+        pointed = pointed_at(raw)
+        size = pointed[1] if pointed is not None else blob.size if blob is not None else None
+        if small and pointed is None:
+            path.write_bytes(raw)
+        elif blob is None and side.keeps(inside):
+            continue  # git keeps it elsewhere: here it was not
+        elif there.is_file() and size in (None, there.stat().st_size):
             path.symlink_to(there)
             side.elsewhere[seen_from(document.name, spelled)] = None
+        else:
+            side.unknown.add((document.name, spelled))
     return replace(document, folder=str(scratch / home))
 
 
@@ -105,8 +111,9 @@ def _take(
             side.elsewhere[key[1]] = None
         return
     base = scratch / str(len(known))
+    files = CheckpointFiles(side, revision, inside, Path(full), blobs)
     if blobs:
-        for name in _lay_out(side, revision, blobs, Path(full), base / inside, inside, taken):
+        for name in _lay_out(side, revision, blobs, Path(full), base / inside, inside, taken, files):
             side.elsewhere[f"{key[1]}/{name}"] = None
     side.laid[key[0]] = str(base / inside)
     beside = base / os.path.relpath(document.folder, revision.root)
@@ -120,7 +127,7 @@ def _take(
         revision=model.revision,
         hub=side.checkpoints.hub,
     )
-    known[whole] = replace(facts, folder=key[0])
+    known[whole] = replace(files.told(facts, side.label), folder=key[0])
 
 
 def _lay_out(
@@ -131,6 +138,7 @@ def _lay_out(
     folder: Path,
     inside: str,
     taken: list[int],
+    files: CheckpointFiles,
 ) -> list[str]:
     """Write the files of a checkpoint into ``folder``; names of those that the working tree has to give."""
     aside: list[str] = []
@@ -147,14 +155,21 @@ def _lay_out(
         if small and len(raw) <= LARGEST and not raw.startswith(POINTER):
             taken[0] += len(raw)
             path.write_bytes(raw)
+        elif is_weights(name) and not files.stands_for(blob, raw):
+            files.lost.add(name)
         elif (full / name).exists():
             path.symlink_to(full / name)
             aside.append(name)
+        else:
+            files.lost.add(name)
     if full.is_dir():
         kept = {blob.path for blob in side.other.list(inside)} if side.other is not None else set()
         for entry in sorted(os.listdir(full)):  # noqa: PTH208 - names are all that is needed
-            read = entry.endswith((".safetensors", ".bin")) or is_served(entry)
-            if read and entry not in names and f"{inside}/{entry}" not in kept:
+            if not (is_weights(entry) or is_served(entry)) or entry in names or f"{inside}/{entry}" in kept:
+                continue
+            if is_weights(entry) and not files.belong:
+                files.lost.add(entry)
+            else:
                 folder.mkdir(parents=True, exist_ok=True)
                 (folder / entry).symlink_to(full / entry)
                 aside.append(entry)

@@ -10,7 +10,7 @@ from typing import Any
 from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace as record_replace
-from eaglecfg.review.difference.contents import CONTENT, content_facts, prompts_fact
+from eaglecfg.review.difference.contents import CONTENT, content_facts, is_served, prompts_fact
 from eaglecfg.review.difference.effect import (
     GROUPS,
     MODEL_FLAGS,
@@ -23,11 +23,12 @@ from eaglecfg.review.difference.effect import (
     setting_fact,
 )
 from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, compare_findings, joined
-from eaglecfg.review.difference.open import left_open
+from eaglecfg.review.difference.not_in_git import weights_not_in_git
+from eaglecfg.review.difference.open import left_open, not_seen
 from eaglecfg.review.difference.results import results_of_deployment, results_of_study
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.review.difference.study import study_facts
-from eaglecfg.review.difference.unread import Known, notes_of, unread
+from eaglecfg.review.difference.unread import Known, notes_of, unread, without_unknown
 from eaglecfg.rules.context import deployment_context
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.outcome import Report, Reported
@@ -128,7 +129,8 @@ class Comparison:
         """0 nothing new at or above ``fail_on``; 1 something new, or with ``any_change`` any effect.
 
         2: a file of the later state is no YAML mapping. 3: something that the later state names could not
-        be read, and not for the same reason as before. 4: a rule crashed.
+        be read, and not for the same reason as before, or a finding that may be new is not known to be, as
+        the earlier state could not be read. 4: a rule crashed.
 
         Where several hold: 4, then 2, 1, 3.
         """
@@ -138,7 +140,7 @@ class Comparison:
             return 2
         if self.findings.new_at(fail_on) or (any_change and self.in_effect):
             return 1
-        return 3 if self.incomplete else 0
+        return 3 if self.incomplete or self.findings.unsure_at(fail_on) else 0
 
 
 def compare(
@@ -160,6 +162,7 @@ def compare(
     for side, required in zip(sides, ((), require), strict=True):
         documents = list(side.documents.values())
         report = validate(documents, checkpoints=side.checkpoints, require=required, **options)
+        report = without_unknown(report, side)
         reports.append(_only(report, deployments) if deployments else report)
     was, now = reports
     pairs = [(name, before.documents.get(name), after.documents.get(name))
@@ -206,12 +209,14 @@ def _file(
         [each for each in was.accepted if each.found.document is old],
         [each for each in now.accepted if each.found.document is new],
     )
+    renamed = {each.was: each.name for each in deployments if each.was}
     findings = compare_findings(
         _of(was, old),
         _of(now, new),
         excused=excused,
-        renamed={each.was: each.name for each in deployments if each.was},
+        renamed=renamed,
         undecided=left_open(now, old, new) if new is not None else lambda _: False,
+        unsure=not_seen(was, old, renamed),
         unread=known.texts,
     )
     if not mapping:
@@ -309,6 +314,10 @@ def _one_sided(group: Group, name: str, effect: Effect) -> bool:
     if group not in ("checkpoint", "memory") or not detail:
         return False
     facts = effect.context.target if role == "target" else effect.context.draft
+    of_weights = detail in ("tensors", "weights", "d2t", "t2d") or detail.startswith("tensor ")
+    lacking = is_served(detail) and (group, name) not in effect.facts
+    if facts is not None and (of_weights or lacking) and weights_not_in_git(facts):
+        return True
     return facts is None or facts.config is None or (role == "draft" and not effect.context.speculates)
 
 

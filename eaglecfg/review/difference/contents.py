@@ -11,6 +11,7 @@ from typing import Literal
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.review.difference.effect import MODEL_FLAGS, Effect, Fact, Facts, Group
+from eaglecfg.review.difference.not_in_git import pointed_at
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.source.document import Document
 
@@ -125,7 +126,9 @@ def _of_file(side: Side, document: Document, spelled: str) -> str | None:
         blob = next((each for each in blobs if each.path == inside and each.kind == "file"), None)
         digest = None
         if blob is not None and (blob.size or 0) <= LARGEST:
-            digest = hashlib.sha256(side.revision.read(blob, LARGEST + 1)).hexdigest()
+            raw = side.revision.read(blob, LARGEST + 1)
+            pointed = pointed_at(raw)
+            digest = pointed[0] if pointed and pointed[0] else hashlib.sha256(raw).hexdigest()
         elif blob is None and not side.keeps(inside):
             digest = _hash(Path(path), side)
         side.contents[key] = {} if digest is None else {"": digest}

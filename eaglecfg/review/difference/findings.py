@@ -20,7 +20,8 @@ class FindingChanges:
 
     ``changed`` are pairs of one rule at one place: there before, and now with other values or another
     severity. ``undecided`` are gone because the later state leaves their rule undecided: that is not to say
-    that they are fixed.
+    that they are fixed. ``unsure`` are there now, and the earlier state, of which something could not be
+    read, leaves their rule undecided: that is not to say that they are new.
     """
 
     introduced: tuple[Reported, ...] = ()
@@ -28,11 +29,17 @@ class FindingChanges:
     changed: tuple[tuple[Reported, Reported], ...] = ()
     accepted: tuple[Suppressed, ...] = ()
     undecided: tuple[Reported, ...] = ()
+    unsure: tuple[Reported, ...] = ()
 
     @property
     def nothing(self) -> bool:
         """Whether both states have the same findings."""
-        return not (self.introduced or self.fixed or self.changed or self.accepted or self.undecided)
+        kinds = self.introduced, self.fixed, self.changed, self.accepted, self.undecided, self.unsure
+        return not any(kinds)
+
+    def unsure_at(self, fail_on: Severity) -> tuple[Reported, ...]:
+        """Findings at or above ``fail_on`` of which nobody knows whether they were there before."""
+        return tuple(one for one in self.unsure if _RANK.index(one.severity) >= _RANK.index(fail_on))
 
     def new_at(self, fail_on: Severity) -> tuple[Reported, ...]:
         """Findings at or above ``fail_on`` that were not there before, or were less severe."""
@@ -56,6 +63,7 @@ def joined(every: Sequence[FindingChanges]) -> FindingChanges:
         tuple(sorted((pair for each in every for pair in each.changed), key=lambda pair: rank(pair[1]))),
         tuple(sorted((one for each in every for one in each.accepted), key=lambda one: rank(one.found))),
         tuple(sorted((one for each in every for one in each.undecided), key=rank)),
+        tuple(sorted((one for each in every for one in each.unsure), key=rank)),
     )
 
 
@@ -70,12 +78,14 @@ def compare_findings(
     excused: tuple[Sequence[Suppressed], Sequence[Suppressed]] = ((), ()),
     renamed: Mapping[str, str] | None = None,
     undecided: Callable[[Reported], bool] = _never,
+    unsure: Callable[[Reported], bool] = _never,
     unread: Collection[str] = (),
 ) -> FindingChanges:
     """What became of the findings of one file.
 
     ``excused`` are those that either state suppresses, ``renamed`` tells the new names of deployments.
-    ``undecided`` tells of a finding that is gone whether the later state leaves it open. ``unread`` are
+    ``undecided`` tells of a finding that is gone whether the later state leaves it open, ``unsure`` of one
+    that was not there whether the earlier state could not be read where it would have been. ``unread`` are
     messages about what could not be read before either: they are not new.
     """
     names = renamed or {}
@@ -97,7 +107,11 @@ def compare_findings(
     fixed = [one for one in fixed if _spot(one, names) not in spots]
     left_open = [one for one in fixed if undecided(one)]
     fixed = [one for one in fixed if one not in left_open]
-    return FindingChanges(tuple(introduced), tuple(fixed), tuple(changed), tuple(accepted), tuple(left_open))
+    doubtful = [one for one in introduced if unsure(one)]
+    introduced = [one for one in introduced if one not in doubtful]
+    return FindingChanges(
+        tuple(introduced), tuple(fixed), tuple(changed), tuple(accepted), tuple(left_open), tuple(doubtful)
+    )
 
 
 def _twin(gone: Reported, introduced: Sequence[Reported], renamed: Mapping[str, str]) -> Reported | None:

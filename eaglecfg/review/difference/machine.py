@@ -33,7 +33,7 @@ def as_json(comparison: Comparison, fail_on: Severity, code: int, *, version: st
             "findings": _counts(comparison.findings),
             "new_at_fail_on": len(comparison.findings.new_at(fail_on)),
             "fail_on": fail_on.value,
-            "incomplete": comparison.incomplete,
+            "incomplete": comparison.incomplete or bool(comparison.findings.unsure_at(fail_on)),
             "exit_code": code,
         },
         "notes": list(comparison.notes),
@@ -61,6 +61,7 @@ def _counts(found: FindingChanges) -> dict[str, Any]:
         "changed": len(found.changed),
         "accepted": len(found.accepted),
         "undecided": len(found.undecided),
+        "unsure": len(found.unsure),
     }
 
 
@@ -80,6 +81,7 @@ def _file(file: FileDifference) -> dict[str, Any]:
                 for each in file.findings.accepted
             ],
             "undecided": [finding_data(one) for one in file.findings.undecided],
+            "unsure": [finding_data(one) for one in file.findings.unsure],
         },
         "results": list(file.results),
     }

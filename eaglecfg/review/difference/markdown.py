@@ -12,6 +12,7 @@ from eaglecfg.review.difference.words import (
     LONGEST,
     NO_CHANGE,
     UNDECIDED,
+    UNSURE,
     alike,
     by_group,
     change_words,
@@ -148,6 +149,7 @@ def _findings(found: FindingChanges) -> Iterator[str]:
     rows += _rows(
         [each.found for each in found.accepted], "accepted", MOST, [e.reason for e in found.accepted]
     )
+    rows += _rows(found.unsure, UNSURE, MOST_INTRODUCED)
     rows += _rows(found.undecided, UNDECIDED, MOST)
     fixed = same(found.fixed)
     rows += [f"- ✅ fixed: {_head(group)}" for group in fixed[:MOST]]
@@ -171,7 +173,7 @@ def _rows(found: Sequence[Reported], word: str, most: int, reasons: Sequence[str
 
 def _finding(word: str, group: Sequence[Reported], reason: str | None) -> str:
     found = group[0]
-    mark = _MARK[found.severity] if word in ("introduced", "changed") else "⚪"
+    mark = _MARK[found.severity] if word in ("introduced", "changed", UNSURE) else "⚪"
     text = f"- {mark} {word}: {_head(group)} at {_code(_short(place_words(found)))}"
     text += more_places(group)
     text += f": {_text(_short(found.finding.message))}"

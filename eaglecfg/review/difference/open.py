@@ -1,8 +1,9 @@
-"""Which rules the later state leaves open, so that a finding that is gone is not known to be fixed."""
+"""Which rules a state leaves open, so that a finding that is gone is not known to be fixed, nor one that is
+there now to be new."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from eaglecfg.rules.outcome import Report, Reported
 from eaglecfg.schema.load import load_config
@@ -25,6 +26,27 @@ def left_open(now: Report, old: Document | None, new: Document) -> Callable[[Rep
         (found.rule.id, found.deployment) in skipped
         or (found.rule.scope != "file" and found.deployment in doubtful)
     )
+
+
+def not_seen(was: Report, old: Document | None, renamed: Mapping[str, str]) -> Callable[[Reported], bool]:
+    """Whether a finding of the later state may have been in ``old`` all the same.
+
+    Its rule was not decided there, in a deployment of which something could not be read. ``renamed`` tells
+    the new names of deployments.
+    """
+    if old is None:
+        return lambda _: False
+    unread = {each.deployment for each in was.not_checked if each.incomplete and each.document is old}
+    unread |= {each.deployment for each in was.findings if each.finding.incomplete and each.document is old}
+    skipped = {(each.rule.id, each.deployment) for each in was.not_checked if each.document is old}
+    skipped |= {(each.rule.id, each.deployment) for each in was.dropped}
+    names = {new: name for name, new in renamed.items()}
+
+    def seen_nowhere(found: Reported) -> bool:
+        name = names.get(found.deployment or "", found.deployment)
+        return name in unread and (found.rule.id, name) in skipped
+
+    return seen_nowhere
 
 
 def _doubtful(old: Document | None, new: Document) -> set[str | None]:

@@ -39,6 +39,8 @@ class Side:
     ``elsewhere`` are files that a revision does not hold and that the working tree gave in their place.
     ``laid`` leads from a checkpoint's folder to that where its revision is laid out; ``contents`` are hashes
     that are known already. ``other`` is the other side's revision, or the index where that is on disk.
+    ``unknown`` are documents with names in them of files that neither the revision nor the working tree
+    gives.
     """
 
     spelled: str
@@ -51,6 +53,7 @@ class Side:
     elsewhere: dict[str, None] = field(default_factory=dict)
     laid: dict[str, str] = field(default_factory=dict)
     contents: dict[str, dict[str, str]] = field(default_factory=dict)
+    unknown: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from eaglecfg.review.difference.compare import Change, Comparison, DeploymentDif
 from eaglecfg.review.difference.words import (
     NO_CHANGE,
     UNDECIDED,
+    UNSURE,
     alike,
     by_group,
     change_words,
@@ -114,6 +115,8 @@ def _findings(file: FileDifference, width: int) -> Iterator[Line]:
         yield from _finding("~", [new], f"changed{was}", width)
     for each in found.accepted:
         yield from _finding("o", [each.found], f"accepted ({visible(each.reason)})", width)
+    for group in same(found.unsure):
+        yield from _finding("?", group, UNSURE, width)
     for group in same(found.undecided):
         yield from _finding("?", group, UNDECIDED, width)
     for group in same(found.fixed):

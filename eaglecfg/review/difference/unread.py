@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+from eaglecfg.record import replace
 from eaglecfg.review.difference.findings import inside
 from eaglecfg.review.difference.sides import Side
-from eaglecfg.rules.outcome import Report
+from eaglecfg.rules.outcome import Report, Reported, Skipped
 from eaglecfg.source.span import KeyPath
 
 MOST_NAMED = 6
@@ -57,6 +58,25 @@ class Known:
             if place not in self.places and text not in self.texts and text not in told:
                 told.add(text)
                 yield text
+
+
+def without_unknown(report: Report, side: Side) -> Report:
+    """``report`` without findings about files that are only not in git: they are something unread instead."""
+    findings, skipped = list[Reported](), list(report.not_checked)
+    for found in report.findings:
+        named = str(_value(found.document.data, found.finding.path))
+        if not found.finding.incomplete or (found.document.name, named) not in side.unknown:
+            findings.append(found)
+            continue
+        key = ".".join(map(str, found.finding.path))
+        reason = (
+            f"git does not give {key} {named} as {side.label} had it, and the working tree does not either"
+        )
+        path, span = found.finding.path, found.span
+        skipped.append(Skipped(found.rule, reason, found.document, found.deployment, True, span, path))
+    if len(findings) == len(report.findings):
+        return report
+    return replace(report, findings=tuple(findings), not_checked=tuple(skipped))
 
 
 def notes_of(sides: tuple[Side, Side], reports: tuple[Report, Report], new: Sequence[str]) -> Iterator[str]:

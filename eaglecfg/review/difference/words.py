@@ -21,6 +21,9 @@ KINDS = ("changed", "added", "removed", "renamed")
 
 NO_CHANGE = "no change in effect"
 
+UNSURE = "there now, and not known whether before"
+"""Of findings whose rule could not be decided in the earlier state, of which something could not be read."""
+
 UNDECIDED = "not decided any more"
 """Of findings that are gone because their rule could not be decided, or only follows from another."""
 
@@ -140,6 +143,7 @@ def finding_words(comparison: Comparison) -> str:
         (found.changed, "changed"),
         (found.accepted, "accepted"),
         (found.undecided, UNDECIDED),
+        (found.unsure, UNSURE),
     ):
         if rows:
             parts.append(f"{len(rows)} {word}" if parts else f"{_counted(len(rows), 'finding')} {word}")
@@ -169,18 +173,24 @@ def verdict_words(comparison: Comparison, fail_on: Severity, code: int) -> tuple
     if code == 1:
         return "CHANGED", "something changes in effect"
     if code == 3:
-        return "INCOMPLETE", _lacking(comparison)
+        return "INCOMPLETE", _lacking(comparison, fail_on)
     return "OK", f"nothing new at or above {fail_on}"
 
 
-def _lacking(comparison: Comparison) -> str:
+def _lacking(comparison: Comparison, fail_on: Severity) -> str:
     """What an incomplete comparison lacks, in the words of the verdict on the later state."""
-    report = comparison.reports[1]
+    report, doubtful = comparison.reports[1], comparison.findings.unsure_at(fail_on)
     named = "something that the later state names could not be read"
     later = f"{named}, and it could before or is new" if comparison.unread else named
     causes = unread(report) if comparison.unread or report.required else ()
     said = [later if cause == UNREAD else cause for cause in causes]
-    return visible(in_one(said, required_open(report)))
+    if doubtful:
+        are, they = ("is", "it") if len(doubtful) == 1 else ("are", "they")
+        said.append(
+            f"{_counted(len(doubtful), 'finding')} at or above {fail_on} {are} not known to be new: "
+            f"where {they} would have been, {comparison.before.label} could not be read"
+        )
+    return visible(in_one(said, required_open(report) if comparison.incomplete else ()))
 
 
 def _first(count: int, noun: str, kind: str, before: Sequence[str]) -> str:
