@@ -89,6 +89,6 @@ def _decoded(raw: bytes, shown: str) -> str:
             f"{shown}: at most {MAX_BYTES >> 20} MiB is read, this is more; name the launch script itself"
         )
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"{shown}: UTF-8 text is expected, this is not") from None

@@ -281,3 +281,20 @@ def test_a_large_script_is_read_in_a_moment() -> None:
         "checkpoint: org/m"
         in import_text(script[:500_000].rpartition("\n")[0] + "\n" + SERVER, "launch").text
     )
+
+
+def test_what_no_editor_shows_and_bash_breaks_on_is_told() -> None:
+    crlf = f"set -e\r\n{SERVER} --tp 2\r\n"
+    assert only(crlf)["parallel"] == {"tp_size": 2}
+    assert any("lines end in CR LF" in line for line in told(crlf))
+    marked = f"\ufeff{SERVER} --tp 2\n"
+    assert only(marked)["parallel"] == {"tp_size": 2}
+    assert any("byte order mark" in line for line in told(marked))
+    for text in (f"{SERVER} --tp 2\n", "\ufeffFROM img\r\nCMD " + f"{SERVER} --tp 2\r\n"):
+        assert only(text)["parallel"] == {"tp_size": 2}
+        assert not any("CR LF" in line or "byte order" in line for line in told(text))
+    for text in (f"[Service]\r\nExecStart=/bin/{SERVER} --tp 2\r\n",):
+        assert only("\ufeff" + text)["parallel"] == {"tp_size": 2}
+        assert not any("CR LF" in line or "byte order" in line for line in told("\ufeff" + text))
+    service = f'services: {{a: {{image: i, command: "{SERVER} --tp 2"}}}}\r\n'
+    assert only("\ufeff" + service)["parallel"] == {"tp_size": 2}

@@ -210,3 +210,45 @@ def test_what_holds_no_server_is_said_in_a_line(text: str, says: str) -> None:
         import_text(text, "launch")
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (
+            "ARG V=v0.5.13\nFROM lmsysorg/sglang:$V\n",
+            ["$V is taken as 'v0.5.13', its default in the Dockerfile"],
+        ),
+        (
+            "ARG V\nFROM lmsysorg/sglang:v${V:-0.5.12}\n",
+            ["$V is taken as '0.5.12', its default in the Dockerfile"],
+        ),
+        (
+            "FROM lmsysorg/sglang:v0.5.14\nARG M=/m/t\nENV MODEL=${M}\n",
+            ["$M is taken as '/m/t', its default in the Dockerfile"],
+        ),
+        ("FROM lmsysorg/sglang:v0.5.14\nARG UNUSED=/m/t\nARG TP\n", []),
+        ("FROM lmsysorg/sglang:v0.5.14\nENV TP=2\nARG TP=4\nENV X=$TP\n", []),
+    ],
+)
+def test_a_default_of_a_dockerfile_is_told(text: str, lines: list[str]) -> None:
+    text += 'CMD ["sglang", "serve", "--model-path", "/m/t"]\n'
+    assert [line for line in told(text, None) if "default" in line] == lines
+    assert only(text, None).get("env", {}).get("TP", "2") == "2"
+
+
+HOSTS = """\
+ssh a "{}sglang serve org/m --tp 16 --nnodes 2 --node-rank 0 --dist-init-addr a:5000" &
+ssh b "{}sglang serve org/m --tp 16 --nnodes 2 --node-rank 1 --dist-init-addr a:5000" &
+"""
+
+
+def test_another_host_is_launched_as_the_first_one_or_otherwise_and_never_both() -> None:
+    alike = "another host of this server is left out: it is launched as the first one is"
+    otherwise = "another host of this server is left out, though it is launched otherwise"
+    lines = told(HOSTS.format("NCCL_PROTO=LL ", "NCCL_PROTO=Simple "))
+    assert otherwise in lines
+    assert alike not in lines
+    assert "TODO nccl.proto of another host of this server differs: only the first host's is here" in lines
+    assert not any("another host" in line and "TODO" in line for line in told(HOSTS.format("", "")))
+    assert alike in told(HOSTS.format("", "").replace("rank 1", "rank 1 --port 1"))

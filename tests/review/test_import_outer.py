@@ -102,3 +102,44 @@ def test_compose_defaults_inside_defaults_are_followed() -> None:
     )
     result, _ = imported(compose([*words, "--tp", "${E:-${C:-${"]))
     assert result.left_open or "${E:-${C:-${" in result.text
+
+
+def pod(args: list[str], **container: object) -> str:
+    server = {"name": "c", "image": "lmsysorg/sglang:v0.5.14", "command": SERVER.split(), "args": args}
+    return json.dumps(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p"},
+            "spec": {"containers": [server | container]},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "container", "expected"),
+    [
+        ("$(NAME)", {"env": [{"name": "NAME", "value": "x"}]}, "x"),
+        ("$$(NAME)", {"env": [{"name": "NAME", "value": "x"}]}, "$(NAME)"),
+        ("$NAME", {"env": [{"name": "NAME", "value": "x"}]}, "$NAME"),
+        ("$(NAME)", {}, "$(NAME)"),
+        ("$(NAME)", {"envFrom": []}, "$(NAME)"),
+        ("$(NAME)", {"envFrom": [{"configMapRef": {"name": "a"}}]}, None),
+        ("$(NAME)", {"env": [{"name": "NAME", "valueFrom": {"configMapKeyRef": {"name": "a"}}}]}, None),
+        ("$(MODEL_SERVICE_HOST)", {}, None),
+        ("$(MODEL_PORT_80_TCP_ADDR)", {}, None),
+    ],
+)
+def test_a_variable_in_brackets_is_that_of_the_container(
+    value: str, container: object, expected: object
+) -> None:
+    assert isinstance(container, dict)
+    text = pod(["--served-model-name", value], **container)
+    result, _ = imported(text)
+    assert only(text).get("server") == (None if expected is None else {"served_model_name": expected})
+    assert bool(result.left_open) == (expected is None)
+
+
+def test_a_todo_of_compose_says_whose_variable_it_is_without_a_shell_too() -> None:
+    lines = told(compose([*SERVER.split(), "--tp", "$TP"], TP="4"))
+    assert "TODO --tp-size is not known: TP (of whoever launches, not of env)" in lines

@@ -169,9 +169,7 @@ def calls_of_command(command: Command, depth: int = 0, pins: tuple[Pin, ...] = (
                 for each in behind
             )
             state = State(dict(prefix.environment), set(prefix.environment), unread=prefix.unread)
-            text = re.sub(
-                r"\A--[a-z-]+=", "", state.outer.taken(word, prefix.environment)
-            )  # sbatch --wrap="..."
+            text = re.sub(r"\A--[a-z-]+=", "", state.outer.taken(word))  # sbatch --wrap="..."
             inside = follow(text, state, depth + 1, command.line)
             told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
             for inner, installed in before(

@@ -135,7 +135,7 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
             )
             return Entry(path, handed_on(variable), f"a secret: whoever launches has it in {variable}")
     if one.unknown and not _stands_in(one):
-        names = guarded(", ".join(one.unknown))
+        names = guarded(", ".join(_whose(name, call.environment) for name in one.unknown))
         told.append(Note(f"--{one.name.replace('_', '-')} is not known: {names}", call.line, todo=True))
         remark = f"TODO: {names} is not known here"
         return _left_open(one, _block_of(one.name, path), remark)
@@ -148,6 +148,12 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
         there = "" if host == one.value else f": {host} on the host" if host else ", not the host"
         return Entry(path, one.value, f"as the container sees it{there}" if there else one.remark)
     return Entry(path, one.value, one.remark)
+
+
+def _whose(name: str, environment: Mapping[str, Text]) -> str:
+    """``name`` of what is not known; a variable of the server's own, which is known, is not meant by it."""
+    own = environment.get(name)
+    return f"{name} (of whoever launches, not of env)" if own is not None and not own.unknown else name
 
 
 def _left_open(one: Setting, path: KeyPath, remark: str) -> Entry:

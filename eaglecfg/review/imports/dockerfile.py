@@ -14,7 +14,7 @@ from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.pins import Pin, over_the_engine, pins_of
 from eaglecfg.review.imports.shell_script import follow
-from eaglecfg.review.imports.shell_state import State, expand_all
+from eaglecfg.review.imports.shell_state import Default, State, expand_all
 from eaglecfg.review.imports.shell_tokens import Tokens
 from eaglecfg.review.imports.text import Note, Text, guarded
 
@@ -22,6 +22,7 @@ INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:[^\n\\]|\\(?:\r?\n|.))*)"
 _COMMENT = re.compile(r"(?<=\\\n)(?:[ \t]*#[^\n]*\n)+")
 """Comments between the lines of one instruction, which Docker takes out."""
 
+_USED = re.compile(r"\$\{?([A-Za-z_]\w*)")
 _MAY_INSTALL = re.compile(r"sglang|\b(?:git|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye)[\d.]*\s")
 
 
@@ -43,24 +44,29 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
     line = 0
     notes = [Note("what docker run adds to the image's command is not known here")]
     text = _COMMENT.sub(lambda found: "\\\n" * found[0].count("\n"), text.replace("\r\n", "\n"))
+    used = {found[1] for found in _USED.finditer(text)}
     for found in INSTRUCTION.finditer(text):
         word, rest = found[1].upper(), re.sub(r"\\\r?\n", " ", found[2]).strip()
         line = text.count("\n", 0, found.start(1)) + 1
         if word == "FROM":
             stage = _stage(rest, given, stages)
-        elif word == "ARG" and not stage.image:
-            _assign(rest, given, exported=False)
-        elif word in ("ENV", "ARG"):
-            if word == "ARG" and "=" not in rest and (value := given.variables.get(rest)) is not None:
-                stage.state.variables[rest] = value
-            _assign(rest, stage.state, exported=word == "ENV")
+        elif word == "ENV":
+            _assign(rest, stage.state, exported=True)
+        elif word == "ARG":
+            state = stage.state if stage.image else given
+            if "=" not in rest and (value := given.variables.get(rest)) is not None:
+                state.variables.setdefault(rest, value)
+            for name in _assign(rest, state, exported=False):
+                if name in used:
+                    value = state.variables[name]
+                    state.defaults[name] = Default(value.text if isinstance(value, Text) else "", "")
         elif word in ("ENTRYPOINT", "CMD"):
             stage.parts[word] = _words(rest)
             if word == "ENTRYPOINT":
                 stage.parts.pop("CMD", None)  # an older CMD is dropped with it
         elif word == "RUN":
             stage.pins = _installed(rest, stage)
-        elif word in ("COPY", "ADD") and over_the_engine(rest.split()[-1].strip('"],')):
+        elif word in ("COPY", "ADD") and over_the_engine(rest.rpartition(" ")[2].strip('"],')):
             stage.pins = (*stage.pins, Pin("", f"{word} {guarded(rest)[:80]}"))
         elif word == "WORKDIR":
             stage.folder = rest
@@ -68,7 +74,8 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
         elif word == "USER":
             stage.notes.append(Note(f"left out: USER {rest} of the image", line))
     words = [*stage.parts.get("ENTRYPOINT", ()), *stage.parts.get("CMD", ())]
-    notes += [*stage.notes, *of_defaults(stage.state.defaults)]
+    defaults = given.defaults | stage.state.defaults
+    notes += [*stage.notes, *of_defaults(defaults, " in the Dockerfile")]
     command = Command(tuple(words), stage.state.environment(), line)
     for call in calls_of_command(command, pins=stage.pins):
         yield replace(call, image=call.image or stage.image, contained=True, notes=(*notes, *call.notes))
@@ -110,16 +117,20 @@ def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
     return pins
 
 
-def _assign(rest: str, state: State, *, exported: bool) -> None:
+def _assign(rest: str, state: State, *, exported: bool) -> list[str]:
+    """Take the variables of ``ENV`` or ``ARG``, and name them. An ARG never hides an ENV."""
+    names = []
     if not re.match(r"\S+=", rest) and exported:
         name, _, value = rest.partition(" ")
         rest = f"{name}={json.dumps(value.strip())}"
     for one in expand_all([token for token in Tokens(rest).read() if not token.operator], state):
         name, equals, value = one.text.partition("=")
-        if equals and name.isidentifier():
+        if equals and name.isidentifier() and (exported or name not in state.exported):
             state.variables[name] = Text(value, one.unknown)
+            names.append(name)
             if exported:
                 state.exported.add(name)
+    return names
 
 
 def _words(rest: str) -> list[Text]:

@@ -21,6 +21,7 @@ from eaglecfg.review.render.header import Origin, origin_of
 from eaglecfg.source.span import KeyPath, show_path
 
 ENGINE = "sglang"
+BYTE_ORDER_MARK = "\ufeff"
 
 
 @record
@@ -49,8 +50,9 @@ def import_text(
     several engine versions, which no one file can say.
     """
     if running or kind_of(text) == "server info":
-        return _import_info(text, shown, engine_version, schema)
-    found = find_calls(text, shown)
+        return _import_info(text.removeprefix(BYTE_ORDER_MARK), shown, engine_version, schema)
+    marks = _unseen(text) if kind_of(text) == "command" else ()
+    found = find_calls(text.removeprefix(BYTE_ORDER_MARK), shown)
     origin = origin_of(text)
     calls = found.calls
     names = _named(calls, origin, load_facts(ENGINE, known_versions(ENGINE)[-1]))
@@ -68,7 +70,20 @@ def import_text(
         calls = tuple(_with_version(call, engine.version) for call in calls)
     imported = [import_call(call, facts) for call in calls]
     named = _without_repeats(imported, calls, origin)
-    return _result(named, found.notes, engine, shown, schema)
+    return _result(named, (*marks, *found.notes), engine, shown, schema)
+
+
+def _unseen(text: str) -> tuple[Note, ...]:
+    """What no editor shows in a script and bash breaks on; it is read as whoever wrote it meant it."""
+    notes = []
+    if text.startswith(BYTE_ORDER_MARK):
+        what = "the script begins with a byte order mark, which bash takes for a part of its first word"
+        notes.append(Note(f"{what}: it is read as if it were not there", 1))
+    if "\r\n" in text:
+        line = text.count("\n", 0, text.index("\r\n")) + 1
+        what = "lines end in CR LF, and bash takes the CR for a part of the last word"
+        notes.append(Note(f"{what}: they are read as if they ended in LF", line))
+    return tuple(notes)
 
 
 def _named(calls: Sequence[Call], origin: Origin | None, facts: EngineFacts | None) -> list[str]:
@@ -220,13 +235,15 @@ def _at(one: Imported, path: KeyPath) -> object:
 
 def _otherwise(leader: Imported, worker: Imported) -> list[Note]:
     """What is to be told of another host. Where it listens is its own affair, all else has to agree."""
-    notes = [Note("another host of this server is left out: it is launched as the first one is")]
+    notes = []
     own = {("server", "host"), ("server", "port")}
     for path in dict.fromkeys(entry.path for entry in (*leader.entries, *worker.entries)):
         if path not in own and _at(leader, path) != _at(worker, path):
             text = f"{show_path(path)} of another host of this server differs: only the first host's is here"
             notes.append(Note(text, todo=True, block="deployment"))
-    return notes
+    if notes:
+        return [Note("another host of this server is left out, though it is launched otherwise"), *notes]
+    return [Note("another host of this server is left out: it is launched as the first one is")]
 
 
 def _served_name(one: Imported) -> str:

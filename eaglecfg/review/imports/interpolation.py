@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.shell_tokens import Tokens
-from eaglecfg.review.imports.text import Text, joined, not_known
+from eaglecfg.review.imports.text import Text, joined, not_known, spelled
 
 _COMPOSE = re.compile(
     r"\$(?:(?P<dollar>\$)|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -22,6 +22,7 @@ LONGEST_DEFAULT = 4096
 MOST_TEXT = 1_000_000
 """Characters that variables may put into one text; nested ones grow without end."""
 
+_OF_A_SERVICE = re.compile(r"[A-Z0-9_]+_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT(?:_\d+_\w+)?)")
 _KUBERNETES = re.compile(r"\$(?:\((?P<name>[^)]{0,255})\)|(?P<other>.))", re.S)
 
 
@@ -106,8 +107,10 @@ def _closing(text: str, at: int) -> int:
     return -1
 
 
-def kubernetes(text: str, known: Mapping[str, Text]) -> Text:
+def kubernetes(text: str, known: Mapping[str, Text], *, more: bool = False) -> Text:
     """``text`` as the kubelet takes it: ``$(NAME)`` where the container has that variable, ``$$`` a dollar.
+
+    ``more``: it has variables that are not known here. Those of the cluster's services it may have anyway.
 
     After k8s.io/kubernetes third_party/forked/golang/expansion/expand.go.
     """
@@ -116,7 +119,9 @@ def kubernetes(text: str, known: Mapping[str, Text]) -> Text:
         out.append(Text(text[at : found.start()]))
         at = found.end()
         if found["name"] is not None:
-            value = known.get(found["name"], Text(found[0]))
+            name = found["name"]
+            outside = name.isidentifier() and (more or _OF_A_SERVICE.fullmatch(name))
+            value = known.get(name, spelled(found[0]) if outside else Text(found[0]))
             size += len(value.text)
             if size > MOST_TEXT:
                 raise UsageError(f"$({found['name']}) and the like grow beyond {MOST_TEXT:,} characters")

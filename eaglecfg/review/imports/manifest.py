@@ -61,17 +61,20 @@ def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
     if not isinstance(part.value(at), dict):
         return
     told: list[Note] = []
-    environment = _environment(part, (*at, "env"), told)
+    more = bool(part.value((*at, "envFrom")))
+    environment = _environment(part, (*at, "env"), told, more=more)
     known = {**_of_the_group(part), **environment}
     words = []
     for key in ("command", "args"):
         items = part.value((*at, key))
         for index in range(len(items)) if isinstance(items, list) else ():
-            words.append(kubernetes(part.text((*at, key, index)), known))
+            words.append(kubernetes(part.text((*at, key, index)), known, more=more))
     if not words:
         return
     unread = ""
     for key in part.value(at):
+        if key == "envFrom" and not more:
+            continue
         if key == "envFrom":
             unread = key
             told.append(
@@ -99,7 +102,7 @@ def _container(part: Part, at: KeyPath, owner: str) -> Iterator[Call]:
         )
 
 
-def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]:
+def _environment(part: Part, path: KeyPath, told: list[Note], *, more: bool) -> dict[str, Text]:
     out: dict[str, Text] = {}
     items = part.value(path)
     for index in range(len(items)) if isinstance(items, list) else ():
@@ -114,7 +117,7 @@ def _environment(part: Part, path: KeyPath, told: list[Note]) -> dict[str, Text]
             if not secret:
                 told.append(Note(f"{name} comes from a {source}", part.at((*path, index))))
         else:
-            out[name] = kubernetes(part.text((*path, index, "value")), out)
+            out[name] = kubernetes(part.text((*path, index, "value")), out, more=more)
     return out
 
 

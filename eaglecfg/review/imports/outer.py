@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 from eaglecfg.review.imports.text import Text, joined
 
@@ -21,17 +20,13 @@ class Outer:
     def __init__(self) -> None:
         self.parts: list[Text] = []
 
-    def taken(self, word: Text, inner: Collection[str] = ()) -> str:
-        """The text of ``word`` with a mark for each part that is not known.
-
-        ``inner`` are the variables of the script: a part of the same name says that it is another one.
-        """
+    def taken(self, word: Text) -> str:
+        """The text of ``word`` with a mark for each part that is not known."""
         pieces, at = [], 0
         for begin, end in word.open_parts:
             part = word.text[begin:end]
             names = [name for name in word.unknown if name == part or f"${{{name}}}" == part]
             pieces += [word.text[at:begin], f"${{{_MARK}{len(self.parts)}}}"]
-            names = [f"{name} (of whoever launches, not of env)" if name in inner else name for name in names]
             self.parts.append(Text(part, tuple(names) or word.unknown))
             at = end
         return "".join((*pieces, word.text[at:]))

@@ -55,6 +55,7 @@ class Found:
 
 def kind_of(text: str) -> Kind:
     """What the text is, by how it is written."""
+    text = text.removeprefix("\ufeff")
     if SECTION.search(text):
         return "systemd unit"
     if _JSON.match(text) and not re.search(r'"(?:kind|services|apiVersion)"\s*:', text):
