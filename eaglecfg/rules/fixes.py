@@ -6,9 +6,8 @@ from typing import Any
 
 from eaglecfg.record import replace
 from eaglecfg.rules.model import Fix
-from eaglecfg.schema.load import canonical_key, is_text
+from eaglecfg.schema.load import canonical_key, is_text, may_be_null
 from eaglecfg.schema.load_study import kind_of
-from eaglecfg.schema.nulls import may_be_null
 from eaglecfg.source.document import Document
 from eaglecfg.source.edit import Edit, Editor
 from eaglecfg.source.span import KeyPath

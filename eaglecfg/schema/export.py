@@ -10,10 +10,9 @@ from pydantic_core.core_schema import ModelSchema
 
 from eaglecfg.schema.base import StrictModel
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Parallel, Speculative
-from eaglecfg.schema.fields import fields_of
+from eaglecfg.schema.fields import fields_of, null_means_absent
 from eaglecfg.schema.load_study import EMPTY_BLOCKS as EMPTY_IN_STUDIES
 from eaglecfg.schema.nccl_block import nccl_block
-from eaglecfg.schema.nulls import null_means_absent
 from eaglecfg.schema.once import once
 from eaglecfg.schema.server_block import server_block
 from eaglecfg.schema.study import StudyFile

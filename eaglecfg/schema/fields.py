@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 
 from eaglecfg.record import record
 from eaglecfg.schema.base import StrictModel, kinds_of
+from eaglecfg.schema.core import REQUIRED
 from eaglecfg.source.span import KeyPath
 
 
@@ -62,6 +63,12 @@ def takes_text(model: type[StrictModel], path: KeyPath) -> bool:
     """Whether a scalar at ``path`` means its spelling, so that ``2.30`` and ``010`` are unambiguous there."""
     found = field_at(model, path)
     return found is not None and found.text
+
+
+def null_means_absent(model: type[StrictModel], key: str) -> bool:
+    """Whether ``key: null`` is the same as no such key: one that has to be there cannot be absent."""
+    spec = model.model_fields.get(key)
+    return spec is not None and spec.default is not REQUIRED
 
 
 def _model_in(annotation: Any) -> type[StrictModel] | None:

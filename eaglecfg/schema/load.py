@@ -8,10 +8,9 @@ from typing import Any
 from eaglecfg.record import replace
 from eaglecfg.schema.accept import accept, take_out
 from eaglecfg.schema.deployment import ConfigFile, Deployment, Engine
-from eaglecfg.schema.fields import fields_of, takes_text
+from eaglecfg.schema.fields import fields_of, null_means_absent, takes_text
 from eaglecfg.schema.gather import OPEN_VALUES, Gathered, doubtful, gather, overlay
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, SchemaProblem, document_path
-from eaglecfg.schema.nulls import without_nulls
 from eaglecfg.schema.suppression import Suppression
 from eaglecfg.schema.wording import problem_of, shown_value
 from eaglecfg.source.document import Document
@@ -98,6 +97,38 @@ def load_deployment(
         return None, problems
     refused = frozenset(accepted.removed)
     return LoadedDeployment(name, accepted.model, merged.origin, refused, nulls), problems
+
+
+def may_be_null(path: KeyPath) -> bool:
+    """Whether null at ``path`` inside a deployment says that nothing is there: of a key, or a whole block."""
+    block, *below = map(str, path)
+    if not below:
+        return null_means_absent(Deployment, block)
+    if len(below) > 1:
+        return False
+    if block in _OPEN_BLOCKS:
+        return True
+    field = fields_of(Deployment).get(block)
+    return field is not None and field.model is not None and null_means_absent(field.model, below[0])
+
+
+def without_nulls(data: dict[str, Any]) -> frozenset[KeyPath]:
+    """Take the nulls out of the data of a deployment that mean no such key; their paths.
+
+    What stands below a flag is a value of the engine's, whose nulls stay. So does the null of a key that has
+    to be there, or that nothing knows: the schema refuses it.
+    """
+    gone: set[KeyPath] = set()
+    for key, value in list(data.items()):
+        if value is None and null_means_absent(Deployment, key):
+            del data[key]
+            gone.add((key,))
+        elif isinstance(value, dict):
+            for name in [name for name, inner in value.items() if inner is None and may_be_null((key, name))]:
+                gone.add((key, name))
+                if key != "server":
+                    del value[name]
+    return frozenset(gone)
 
 
 def is_text(path: KeyPath) -> bool:
