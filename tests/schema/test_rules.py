@@ -93,6 +93,29 @@ def test_null_beside_the_value_that_a_deployment_itself_gives_is_no_second_one(
     assert messages(found) == []
 
 
+@pytest.mark.parametrize(
+    ("defaults", "own", "says"),
+    [
+        ({"env": {"OMP_NUM_THREADS": "8"}}, {"env": {"OMP_NUM_THREAD": "<null>"}}, "env.OMP_NUM_THREADS"),
+        (
+            {"server": {"attention-backend": "fa3"}},
+            {"server": {"atention_backend": "<null>"}},
+            "attention-ba",
+        ),
+        ({"nccl": {"PROTO": "LL"}}, {"nccl": {"NCCL_PORTO": "<null>"}}, "nccl.PROTO"),
+        ({"nccl": {"PROTO": "LL"}}, {"nccl": {"NCCL_PROTO": "<null>"}}, ""),
+        ({"nccl": {"PROTO": "LL"}}, {"nccl": {"algo": "<null>"}}, ""),
+        ({"nccl": {"PROTO": "LL"}}, {"nccl": {"porto": "<null>", "proto": "<null>"}}, ""),
+        ({}, {"nccl": {"porto": "<null>"}}, ""),
+    ],
+)
+def test_null_that_nearly_names_what_is_inherited_is_a_slip(
+    defaults: Example, own: Example, says: str, tmp_path: Path
+) -> None:
+    found = report(tmp_path, "EC104", config={"defaults": defaults}, deployment=own)
+    assert [says in message for message in messages(found)] == [True] * bool(says)
+
+
 def test_other_variables_are_no_nccl_variables(tmp_path: Path) -> None:
     block = {"nccl": {"algo": "Ring"}, "env": {"ALGO": "Ring", "nccl_algo": "Ring"}}
     assert messages(report(tmp_path, "EC104", deployment=block)) == []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from eaglecfg.engines.blocks import BLOCKS, canonical
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Rule, Severity, Today
 from eaglecfg.rules.schema.problems import finding_of
+from eaglecfg.schema.load import canonical_key
 from eaglecfg.source.span import KeyPath, show_path
 
 _WHY = "which of the two wins depends on the order of flags or on the program that reads them"
@@ -47,7 +49,10 @@ def _kept(context: Context, given: Mapping[str, KeyPath]) -> Iterator[Finding]:
     assert context.deployment is not None
     for path in sorted(context.deployment.nulls):
         setting = _setting(context, path)
-        if len(path) != 2 or setting not in given:
+        if len(path) != 2:
+            continue
+        if setting not in given:
+            yield from _slip(context, path)
             continue
         other, now = (context.deployment.document_path(each) for each in (given[setting], path))
         if other[:1] == ("defaults",):
@@ -60,6 +65,42 @@ def _kept(context: Context, given: Mapping[str, KeyPath]) -> Iterator[Finding]:
                 help=f"write {kept}: null instead",
                 related=((other, "given here"),),
             )
+
+
+def _slip(context: Context, path: KeyPath) -> Iterator[Finding]:
+    """A null whose name is nearly that of something which ``defaults`` gives, and goes on giving."""
+    assert context.deployment is not None
+    block, name, origin = path[0], str(path[1]), context.deployment.origin
+    inherited = [
+        str(each[1])
+        for each, at in origin.items()
+        if len(each) == 2 and each[0] == block and at[:1] == ("defaults",)
+    ]
+    above = context.config.document.data.get("defaults")
+    if not inherited or _gives(above, path):
+        return
+    from eaglecfg.schema.wording import nearest  # with difflib, on the way to a finding
+
+    meant = nearest(name, inherited, 0.8)
+    if meant is not None:
+        now, other = context.deployment.document_path(path), origin[(block, meant)]
+        kept = show_path((block, other[-1]))
+        yield Finding(
+            f"{_spelled(path, now)} is null, but defaults gives {kept} and nothing of that name: it stays",
+            path=now,
+            at_key=True,
+            severity=Severity.WARNING,
+            why="null takes the place of a key that is spelled the same, in the same block",
+            help=f"write {kept}: null if that is not wanted here, or take the null out",
+            related=((other, "given here"),),
+            fix=Fix(f"write {other[-1]} for {now[-1]}", now, str(other[-1]), safe=False, kind="rename"),
+        )
+
+
+def _gives(defaults: Any, path: KeyPath) -> bool:
+    """Whether ``defaults`` has a key that the null at ``path`` takes the place of."""
+    block = defaults.get(path[0]) if isinstance(defaults, dict) else None
+    return isinstance(block, dict) and any(canonical_key(path[:1], str(key)) == path[1] for key in block)
 
 
 def _setting(context: Context, path: KeyPath) -> str:
