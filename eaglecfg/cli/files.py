@@ -90,7 +90,7 @@ def _why_not(path: Path, found: os.stat_result, user: int) -> str:
             return f"{at} is on a file system that is mounted read-only"
     if user != found.st_uid:
         owner, who = _name_of(found.st_uid), _name_of(user)
-        return f"{at} belongs to {owner} (mode {mode:04o}), and {who} may not write there"
+        return f"{at} belongs to {owner} (mode {mode:04o}), and this user ({who}) may not write there"
     return f"this user may not write there (mode {mode:04o}); see the rights and attributes of {at}"
 
 
