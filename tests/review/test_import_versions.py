@@ -66,6 +66,16 @@ OPEN = [
     "mamba install 'sglang>=0.5.12'",
     "conda env update -f environment.yml",
     "module load sglang/0.5.9",
+    "sh -c 'pip install -U sglang'",
+    "sudo -E bash -lc 'cd x; pip install -U sglang'",
+    "bash -c 'pip install \"sglang'",
+    "xargs pip install -U",
+    "sh install.sh",
+    "./tools/setup_env.sh --all",
+    "(pip install -U sglang)",
+    "{ pip install -U sglang; }",
+    "eval 'pip install -U sglang'",
+    "for p in sglang x; do pip install -U $p; done",
     "export PYTHONPATH=/src/sglang/python",
     "export PYTHONPATH=/src/sglang/python:$PYTHONPATH",
 ]
@@ -76,7 +86,7 @@ def test_what_stands_behind_an_install_may_replace_it(install: str) -> None:
     assert version(f"pip install sglang==0.5.12\n{install}\n{SERVER}") == "?"
 
 
-@pytest.mark.parametrize("install", [each for each in OPEN if "==0.5.9" not in each])
+@pytest.mark.parametrize("install", [each for each in OPEN if "==0.5.9" not in each and " -c '" not in each])
 def test_what_runs_in_an_image_may_replace_what_its_tag_says(install: str) -> None:
     inner = install.replace('"', "").replace("'", "").replace("$", "\\$").replace("<", "\\<")
     inner = inner.replace(">", "\\>").replace("*", "\\*")
@@ -109,6 +119,9 @@ def test_what_an_image_is_built_with_may_replace_what_its_base_says(install: str
         "cd /models/x && git checkout main",
         "export PYTHONPATH=/app",
         "uv cache clean sglang",
+        'sh -c "pip install transformers"',
+        'bash -c "awk {"',
+        "sh prepare.sh",
         "conda activate base",
     ],
 )
@@ -171,6 +184,15 @@ def test_what_is_not_about_the_engine_leaves_its_version_known(install: str) -> 
         (f"docker run -e PYTHONPATH=/src/sglang/python {IMAGE} {SERVER}", "?"),
         (f"FROM {IMAGE}\nCOPY . /sgl-workspace/sglang\nCMD {SERVER}", "?"),
         (f"FROM {IMAGE}\nCOPY run_sglang.sh /usr/bin/\nCMD {SERVER}", "0.5.14"),
+        (f"FROM {IMAGE}\nRUN <<E\npip install -U sglang\nE\nCMD {SERVER}", "?"),
+        (f"FROM {IMAGE}\nRUN bash -e <<-'E'\n\tpip install -U sglang\n\tE\nCMD {SERVER}", "?"),
+        (f"FROM {IMAGE}\nRUN cat > x <<E\npip install -U sglang\nE\nCMD {SERVER}", "0.5.14"),
+        (f"FROM {IMAGE}\nCOPY <<E /run.sh\nCMD x\nENV A=1\nE\nCMD {SERVER}", "0.5.14"),
+        (f"FROM {IMAGE}\nRUN pip install 'sglang\nCMD {SERVER}", "?"),
+        (f"docker run registry:5000/llm/app:0.5.12 {SERVER}", "?"),
+        (f"docker run registry:5000/ml/sglang-ours:0.5.12 {SERVER}", "0.5.12"),
+        (f"services: {{a: {{build: ., image: '{IMAGE}', command: {SERVER}}}}}\n", "?"),
+        (f"conda run -n x docker run {IMAGE} {SERVER}", "0.5.14"),
         (f"FROM {IMAGE}\nWORKDIR /sgl-workspace/sglang\nRUN git checkout x\nCMD {SERVER}", "?"),
     ],
 )

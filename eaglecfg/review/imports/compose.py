@@ -11,6 +11,7 @@ from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.interpolation import compose, compose_words
 from eaglecfg.review.imports.mounts import Mount, short_form
+from eaglecfg.review.imports.pins import Pin
 from eaglecfg.review.imports.shell_state import Default
 from eaglecfg.review.imports.text import Note, Text, not_known
 from eaglecfg.review.imports.yaml_source import Part
@@ -54,6 +55,8 @@ def _service(part: Part, name: str) -> Iterator[Call]:
     command = Command(tuple(words), environment, part.at(command_at), unread)
     image, defaults = compose(part.text(_with(part, chain, "image")))
     told += _of_defaults(defaults, part.at(_with(part, chain, "image")))
+    builds = any(part.value((*at, "build")) is not None for at in chain)
+    built = (Pin("", f"services.{name}.build"),) if builds else ()
     for call in calls_of_command(command):
         yield replace(
             call,
@@ -62,6 +65,7 @@ def _service(part: Part, name: str) -> Iterator[Call]:
             contained=True,
             mounts=tuple(mount for at in reversed(chain) for mount in _mounts(part, (*at, "volumes"))),
             notes=(*told, *call.notes),
+            pins=(*built, *call.pins),
         )
 
 

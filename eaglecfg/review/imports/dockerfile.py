@@ -12,7 +12,7 @@ from eaglecfg.record import replace
 from eaglecfg.review.imports.calls import Call, calls_of_command
 from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
-from eaglecfg.review.imports.pins import Pin, over_the_engine, pins_of
+from eaglecfg.review.imports.pins import MAY_INSTALL, Pin, over_the_engine, pins_of_command
 from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import Default, State, expand_all
 from eaglecfg.review.imports.shell_tokens import Tokens
@@ -22,8 +22,9 @@ INSTRUCTION = re.compile(r"^[ \t]*([A-Za-z]+)[ \t]+((?:[^\n\\]|\\(?:\r?\n|.))*)"
 _COMMENT = re.compile(r"(?<=\\\n)(?:[ \t]*#[^\n]*\n)+")
 """Comments between the lines of one instruction, which Docker takes out."""
 
+_DOCUMENT = re.compile(r"[ \t]*(RUN|COPY|ADD)[ \t].*?<<(-?)['\"]?(\w+)['\"]?", re.I)
+_RUN_BY_A_SHELL = re.compile(r"[ \t]*RUN[ \t]+(?:--\S+[ \t]+)*(?:\S*sh(?:[ \t]+-\w+)*[ \t]+)?<<", re.I)
 _USED = re.compile(r"\$\{?([A-Za-z_]\w*)")
-_MAY_INSTALL = re.compile(r"sglang|\b(?:git|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye)[\d.]*\s")
 
 
 @dataclass(slots=True)
@@ -44,6 +45,7 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
     line = 0
     notes = [Note("what docker run adds to the image's command is not known here")]
     text = _COMMENT.sub(lambda found: "\\\n" * found[0].count("\n"), text.replace("\r\n", "\n"))
+    text, scripts = _without_documents(text)
     used = {found[1] for found in _USED.finditer(text)}
     for found in INSTRUCTION.finditer(text):
         word, rest = found[1].upper(), re.sub(r"\\\r?\n", " ", found[2]).strip()
@@ -65,7 +67,7 @@ def calls_of_dockerfile(text: str) -> Iterator[Call]:
             if word == "ENTRYPOINT":
                 stage.parts.pop("CMD", None)  # an older CMD is dropped with it
         elif word == "RUN":
-            stage.pins = _installed(rest, stage)
+            stage.pins = _installed(f"{rest}\n{scripts.get(line, '')}".strip(), stage)
         elif word in ("COPY", "ADD") and over_the_engine(rest.rpartition(" ")[2].strip('"],')):
             stage.pins = (*stage.pins, Pin("", f"{word} {guarded(rest)[:80]}"))
         elif word == "WORKDIR":
@@ -100,9 +102,28 @@ def _stage(rest: str, given: State, stages: dict[str, _Stage]) -> _Stage:
     return stage
 
 
+def _without_documents(text: str) -> tuple[str, dict[int, str]]:
+    """The text with blank lines for here-documents, and those that a RUN has a shell run, by its line."""
+    rows, scripts = text.split("\n"), {}
+    at = 0
+    while at < len(rows):
+        found = _DOCUMENT.match(rows[at])
+        at += 1
+        if found is None:
+            continue
+        begin = at
+        while at < len(rows) and rows[at].strip("\t" if found[2] else "") != found[3]:
+            at += 1
+        if found[1].upper() == "RUN" and _RUN_BY_A_SHELL.match(rows[begin - 1]):
+            scripts[begin] = "\n".join(rows[begin:at])
+            rows[begin - 1] = "RUN :"
+        rows[begin : at + 1] = [""] * len(rows[begin : at + 1])
+    return "\n".join(rows), scripts
+
+
 def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
     """The stage's pins, and those of a RUN, whose text is followed only where it may install the engine."""
-    if not _MAY_INSTALL.search(rest):
+    if not MAY_INSTALL.search(rest):
         return stage.pins
     plain = re.sub(r"\A(?:--\w+=\S+\s+)+", "", rest)
     words = _words(plain)
@@ -110,10 +131,11 @@ def _installed(rest: str, stage: _Stage) -> tuple[Pin, ...]:
     try:
         commands = follow(text, stage.state.copy()).commands if text else [Command(tuple(words), {}, 0)]
     except UsageError:
-        return stage.pins
+        shown = guarded(" ".join(rest.split()))
+        return (*stage.pins, Pin("", f"RUN {shown[:80]}"))
     pins = stage.pins
     for each in commands:
-        pins = (*pins, *pins_of(each.words, certain=each.certain, folder=each.folder or stage.folder))
+        pins = (*pins, *pins_of_command(each, stage.folder))
     return pins
 
 

@@ -148,6 +148,8 @@ def _version_of(call: Call) -> str:
     """The version that is installed in front of the call, or that its image's tag names; empty for none."""
     if pins := _pins(call):
         return version_of(pins)
+    if "sgl" not in call.image.lower():
+        return ""  # the version of something else
     tag = re.fullmatch(r".*:v?(\d+\.\d+\.\d+[A-Za-z0-9.]*)([-_][\w.-]+)?(@sha256:\w+)?", call.image)
     return tag[1] if tag and load_facts(ENGINE, tag[1]) is not None else ""
 

@@ -6,13 +6,21 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from eaglecfg.errors import UsageError
 from eaglecfg.record import record, replace
 from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.requirements import asked_for
+from eaglecfg.review.imports.shell_script import follow
+from eaglecfg.review.imports.shell_state import State
 from eaglecfg.review.imports.text import Text, guarded
 
 _INSTALLERS = re.compile(r"(?:pip|pipx|uv|uvx|poetry|pdm|rye|conda|mamba|micromamba|pixi|hatch)[\d.]*")
+MAY_INSTALL = re.compile(
+    r"sglang|\b(?:git|pip|uv|conda|mamba|micromamba|poetry|pdm|pixi|rye)[\d.]*\s|\.(?:sh|bash)\b"
+)
+"""A first look at a text: what it does not find installs no engine."""
+
 _IN_FRONT = re.compile(
     r"(?:.*/)?(?:sudo|env|exec|command|time|nohup|python[\d.]*|timeout|nice|stdbuf|retry)"
     r"|-[^\s]*|\d+[smh]?|[A-Za-z_]\w*=.*",
@@ -36,6 +44,9 @@ _BY_FILE = frozenset(
 _RUNNERS = frozenset(
     ("uv", "uvx", "pipx", "poetry", "pdm", "rye", "conda", "mamba", "micromamba", "pixi", "hatch")
 )
+_SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh"))
+_INSTALLING = re.compile(r".*(?:install|setup|upgrade|update|bootstrap|provision)[^/]*\.(?:sh|bash)", re.I)
+_CONTAINERS = frozenset(("docker", "podman", "nerdctl", "kubectl", "docker-compose", "podman-compose"))
 _GIT_CHANGES = frozenset(
     ("checkout", "switch", "pull", "reset", "merge", "rebase", "apply", "cherry-pick", "am", "restore")
 )
@@ -90,7 +101,35 @@ def before(
         yield command, pins
         if _changes_environment([word.text for word in command.words]):
             pins = tuple(replace(pin, doubt=pin.doubt or ELSEWHERE) for pin in pins)
-        pins = (*pins, *pins_of(command.words, certain=command.certain, folder=command.folder))
+        pins = (*pins, *pins_of_command(command))
+
+
+def pins_of_command(command: Command, folder: str = "") -> tuple[Pin, ...]:
+    """The versions that a command installs, also as ``sh -c "pip install ..."``, by default in ``folder``."""
+    own = pins_of(command.words, certain=command.certain, folder=command.folder or folder)
+    return (*own, *_of_inner_script(command))
+
+
+def _of_inner_script(command: Command) -> tuple[Pin, ...]:
+    words = command.words
+    at = next((at for at, word in enumerate(words) if not _IN_FRONT.fullmatch(word.text)), len(words))
+    if at + 2 >= len(words) or posixpath.basename(words[at].text) not in _SHELLS:
+        return ()
+    option = next(
+        (each for each in range(at + 1, len(words) - 1) if re.fullmatch("-[a-z]*c", words[each].text)), 0
+    )
+    if not option or not MAY_INSTALL.search(words[option + 1].text):
+        return ()
+    state = State(dict(command.environment), set(command.environment))
+    doubt = "" if command.certain else CONDITION
+    try:
+        inner = follow(state.outer.taken(words[option + 1]), state, 1, command.line).commands
+    except UsageError:
+        return (Pin("", _shown([word.text for word in words]), doubt),)
+    found: tuple[Pin, ...] = ()
+    for each in inner:
+        found = (*found, *pins_of(each.words, certain=each.certain, folder=each.folder))
+    return tuple(replace(pin, doubt=pin.doubt or doubt) for pin in found)
 
 
 def _changes_environment(texts: Sequence[str]) -> bool:
@@ -123,10 +162,19 @@ def pins_of(words: Sequence[Text], *, certain: bool = True, folder: str = "") ->
         return (Pin("", _shown(texts[start:]), doubt),) if changes else ()
     if name == "module" and any(_SOURCE.match(text) for text in texts[start + 1 :]):
         return (Pin("", _shown(texts[start:]), doubt),)
+    adds = name in ("xargs", "parallel") and any(_INSTALLERS.fullmatch(text) for text in texts[start + 1 :])
+    if adds or _is_installing_script(texts[start:]):
+        return (Pin("", _shown(texts[start:]), doubt),)
     if not _INSTALLERS.fullmatch(name) or "--dry-run" in texts:
         return ()
     program = next((text for text in texts[start::-1] if "/" in text), "")
     return _installed(words[start:], doubt, posixpath.dirname(program))
+
+
+def _is_installing_script(texts: Sequence[str]) -> bool:
+    """Whether a script is started that is not read here, and whose name says that it installs something."""
+    named = texts[1:2] if posixpath.basename(texts[0]) in _SHELLS else texts[:1]
+    return any(_INSTALLING.fullmatch(text) for text in named)
 
 
 def _parts(word: Text) -> tuple[Text, ...]:
@@ -163,7 +211,12 @@ def _installed(words: Sequence[Text], doubt: str, place: str) -> tuple[Pin, ...]
 def of_launch(front: Sequence[Text], pins: Sequence[Pin], program: str) -> tuple[Pin, ...]:
     """What decides the version that ``program`` behind ``front`` runs; ``pins`` were installed before."""
     own: list[Pin] = []
+    begin = max(
+        (at for at, word in enumerate(front) if posixpath.basename(word.text) in _CONTAINERS), default=0
+    )
     for at, word in enumerate(front):
+        if at < begin:
+            continue  # it starts the container, and not what is in it
         name = posixpath.basename(word.text)
         if name not in _RUNNERS or posixpath.basename(front[at - 1].text) == "-m":
             continue

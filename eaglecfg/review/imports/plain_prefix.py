@@ -10,7 +10,7 @@ from eaglecfg.record import record
 from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.remote import REMOTE, start_of_remote
 from eaglecfg.review.imports.slurm import EXPORT_ENV, exported
-from eaglecfg.review.imports.text import Text, guarded, not_known
+from eaglecfg.review.imports.text import Text, behind, guarded, not_known
 
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _MAY_BE_VARIABLE = re.compile(r"(?:-\w|--[\w-]+=)?[A-Z_][A-Z0-9_]*=")
@@ -176,11 +176,11 @@ class _Walk:
 
     def _value(self, word: Text, *names: str) -> Text | None:
         """The value of one of the options ``names``, its own word taken; None for another option."""
-        option, equals, inline = word.text.partition("=")
+        option, equals, _ = word.text.partition("=")
         if option not in names:
             return None
         if equals:
-            return Text(inline, word.unknown)
+            return behind(word, "=")
         self.at += 1
         return self.words[self.at] if self.at < len(self.words) else Text("")
 
@@ -337,9 +337,9 @@ class _Walk:
         self.others.append(text)
         spec = self.own.get(EXPORT_ENV)
         for at, word in enumerate(self.words[self.at + 1 :], self.at + 1):
-            option, equals, value = word.text.partition("=")
+            option, equals, _ = word.text.partition("=")
             if option == "--export" and (equals or at + 1 < len(self.words)):
-                spec = Text(value, word.unknown) if equals else self.words[at + 1]
+                spec = behind(word, "=") if equals else self.words[at + 1]
         if spec is None:
             return
         kept = exported(spec, self.own)
@@ -368,8 +368,7 @@ def _perhaps(value: Text, why: str) -> Text:
 
 def assign(environment: dict[str, Text], word: Text) -> None:
     """Put ``NAME=VALUE`` into ``environment``."""
-    name, _, value = word.text.partition("=")
-    environment[name] = Text(value, word.unknown)
+    environment[word.text.partition("=")[0]] = behind(word, "=")
 
 
 def hand(environment: dict[str, Text], word: Text, outside: Mapping[str, Text]) -> None:

@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 
 from eaglecfg.review.imports.shell_state import State
-from eaglecfg.review.imports.text import Note, Text, guarded, not_known
+from eaglecfg.review.imports.text import Note, Text, guarded, not_known, split
+
+LONGEST = 10_000
+"""Characters of a list of variables."""
 
 EXPORT_ENV = "SLURM_EXPORT_ENV"
 """sbatch leaves here what ``--export`` said, and every srun in the job goes by it. See sbatch(1), srun(1)."""
@@ -20,15 +23,19 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 
 def exported(spec: Text, environment: Mapping[str, Text]) -> dict[str, Text] | None:
     """What a job step gets of ``environment`` with ``--export=spec``; None where ``spec`` is not known."""
-    if spec.unknown:
+    if len(spec.text) > LONGEST:
         return None
-    parts = [part for part in spec.text.split(",") if part]
-    everything = "ALL" in [part.upper() for part in parts]
+    parts = [part for part in split(spec, ",") if part.text]
+    if any(
+        part.unknown and (part.holes[0][0] <= part.text.find("=") or "=" not in part.text) for part in parts
+    ):
+        return None
+    everything = "ALL" in [part.text.upper() for part in parts]
     kept = dict(environment) if everything else {}
     for part in parts:
-        name, equals, value = part.partition("=")
+        name, equals, value = part.text.partition("=")
         if equals:
-            kept[name] = Text(value)
+            kept[name] = Text(value, part.unknown)
         elif name.upper() not in ("ALL", "NONE", "NIL") and name.isidentifier():
             kept[name] = environment.get(name, not_known(name))
     return kept

@@ -50,6 +50,30 @@ def joined(pieces: Sequence[Text], between: str = "") -> Text:
     return Text(text, tuple(unknown), tuple(holes))
 
 
+def behind(text: Text, separator: str) -> Text:
+    """What stands behind the first separator."""
+    begin = text.text.find(separator) + len(separator)
+    holes = tuple((start - begin, end - begin) for start, end in text.holes if start >= begin)
+    return Text(text.text[begin:], text.unknown, holes)
+
+
+def split(text: Text, separator: str) -> list[Text]:
+    """The parts between separators, each with what is not known in it; one inside of such a part is none."""
+    out, begin, at = [], 0, 0
+    while at <= len(text.text):
+        at = text.text.find(separator, at)
+        at = len(text.text) if at < 0 else at
+        inside = next((end for start, end in text.open_parts if start <= at < end), 0)
+        if not inside:
+            holes = tuple((a - begin, b - begin) for a, b in text.open_parts if begin <= a and b <= at)
+            shown = [text.text[begin + a : begin + b] for a, b in holes]
+            unknown = tuple(name for name in text.unknown if name in shown or f"${{{name}}}" in shown)
+            out.append(Text(text.text[begin:at], unknown or (text.unknown if holes else ()), holes))
+            begin = at + len(separator)
+        at = inside or at + 1
+    return out
+
+
 def not_known(name: str) -> Text:
     """The value of a variable that nothing tells."""
     return Text(f"${{{name}}}", (name,))
