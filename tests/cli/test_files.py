@@ -35,11 +35,13 @@ def test_a_file_of_ones_own_is_made_writable(tmp_path: Path) -> None:
     [
         (
             0o644,
-            "the file belongs to root (mode 0644), and this user ({who}) may not write there; name another file",
+            "the file belongs to root (mode 0644), and this user ({who}) may not write there; "
+            "name another file",
         ),
         (
             0o600,
-            "the file belongs to root (mode 0600), and this user ({who}) may not write there; name another file",
+            "the file belongs to root (mode 0600), and this user ({who}) may not write there; "
+            "name another file",
         ),
         (0o444, "the file is read-only (mode 0444) and belongs to root; name another file"),
     ],
