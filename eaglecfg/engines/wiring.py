@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig, length
+from eaglecfg.engines.config_classes import tied
 from eaglecfg.engines.facts import DraftFact, EngineFacts
 from eaglecfg.engines.reading import IDS_KEY, IdsFrom, read_request
 from eaglecfg.record import record
@@ -175,9 +176,7 @@ def owners(draft: ModelConfig, *, needs_key: bool) -> tuple[Owner, Owner]:
     ``needs_key``: draft_vocab_size must be there to be null.
     """
     head: Owner = "own"
-    # transformers ties by default in these families only.
-    tied = str(draft.value("model_type", "")).startswith(("gemma", "cohere"))
-    if draft.value("tie_word_embeddings", tied):
+    if tied(draft):
         head = "tied"
     elif draft.value("draft_vocab_size") is None and (not needs_key or draft.find("draft_vocab_size")):
         head = "target"

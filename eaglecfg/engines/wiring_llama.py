@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.config_classes import head_width, key_value_heads
 from eaglecfg.engines.facts import DraftFact
 from eaglecfg.engines.reading import CONFIG_KEY, CaptureRequest
 from eaglecfg.engines.wiring import (
@@ -21,11 +22,6 @@ from eaglecfg.engines.wiring import (
     times,
 )
 from eaglecfg.record import replace
-
-OWN_HEAD_DIM = frozenset(
-    ("qwen3", "gpt_oss", "gemma2", "gemma3_text", "llama4_text", "minimax_m2", "deepseek_v3", "kimi_k2")
-)
-"""Model types whose transformers config class has a default head_dim that is no share of hidden_size."""
 
 MOST_LAYERS = 128
 """Layers of a draft whose tensors are listed. Drafts have one to four; a file can say anything."""
@@ -54,10 +50,8 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
         norm_output="norm_output" in fact.honours and bool(draft.value("norm_output", False)),
         layers=1 if layers is None else layers,
         heads=heads,
-        kv_heads=heads
-        if draft.value("num_key_value_heads") is None
-        else draft.integer("num_key_value_heads"),
-        head_dim=_head_dim(draft, hidden, heads),
+        kv_heads=key_value_heads(draft),
+        head_dim=head_width(draft),
         intermediate=draft.integer(mlp_key),
         vocabulary=draft.integer("vocab_size"),
         draft_vocabulary=draft.integer("draft_vocab_size"),
@@ -68,16 +62,6 @@ def build(fact: DraftFact, target: ModelConfig | None, draft: ModelConfig, reque
         unknown=fact.unknown,
     )
     return replace(blank, tensors=tuple(_tensors(blank, draft)), problems=tuple(_problems(fact, draft)))
-
-
-def _head_dim(draft: ModelConfig, hidden: int | None, heads: int | None) -> int | None:
-    """Head width as the file names it, else a share of hidden, or not known (see OWN_HEAD_DIM)."""
-    if draft.value("head_dim") is not None:
-        return draft.integer("head_dim")
-    kind = draft.value("model_type")
-    if isinstance(kind, str) and kind in OWN_HEAD_DIM:
-        return None
-    return hidden // heads if hidden is not None and heads else None
 
 
 def _norm_before_fc(draft: ModelConfig) -> bool:

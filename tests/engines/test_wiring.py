@@ -174,8 +174,9 @@ def test_an_eagle_config_that_is_no_object_is_harmless_up_to_0_5_11() -> None:
 
 def test_a_head_width_that_only_the_config_class_knows_is_not_guessed() -> None:
     assert wired().head_dim == 32
-    assert wired(model_type="qwen3").head_dim is None
-    assert wired(model_type="qwen3", head_dim=128).head_dim == 128
+    assert wired(model_type="of_its_own").head_dim is None
+    assert wired(model_type="qwen3").head_dim == 128
+    assert wired(model_type="of_its_own", head_dim=128).head_dim == 128
 
 
 def test_the_mla_draft_has_low_rank_projections() -> None:

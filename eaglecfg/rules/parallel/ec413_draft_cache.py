@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.config_classes import head_width, key_value_heads, shared_width
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.parallel.ranks import ranks, unsettled
-from eaglecfg.rules.shapes.tensors import derived_head_dim
 
 WORTH_KNOWING, TOO_MUCH = 0.10, 0.50
 """Shares of the whole cache by which it overruns: the memory that mem_fraction_static leaves free takes a
@@ -62,8 +62,8 @@ def values_per_token(config: ModelConfig, attention_ranks: int) -> int | None:
     latent = config.integer("kv_lora_rank")
     if latent is not None:
         return latent + (config.integer("qk_rope_head_dim") or 0)
-    width = derived_head_dim(config)
-    heads = config.integer("num_key_value_heads") or config.integer("num_attention_heads")
+    width = head_width(config) or shared_width(config)
+    heads = key_value_heads(config) or config.integer("num_attention_heads")
     if not heads or not width or attention_ranks < 1:
         return None
     return 2 * width * max(1, heads // attention_ranks)

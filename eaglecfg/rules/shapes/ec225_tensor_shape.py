@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from eaglecfg.engines.config_classes import head_width, key_value_heads
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, Pair, pairs, wiring
 from eaglecfg.rules.shapes.tensors import (
-    derived_head_dim,
     draft_config,
+    left_by,
     left_to_the_class,
     width_is_misstated,
 )
@@ -43,7 +44,12 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     if built.fact.family == "llama":
-        absent = left_to_the_class(draft_config(ctx), "num_attention_heads", _mlp_key(ctx))
+        unknown = [
+            key
+            for key, size in (("num_key_value_heads", built.kv_heads), ("head_dim", built.head_dim))
+            if size is None
+        ]
+        absent = left_to_the_class(draft_config(ctx), "num_attention_heads", _mlp_key(ctx), *unknown)
         if absent is not None:
             yield absent
     causes: dict[str, list[tuple[Pair, int]]] = {}
@@ -165,12 +171,14 @@ def _source(ctx: Context, key: str) -> str:
     if " " in key:
         return f"{draft_config(ctx).file} ({key})"
     value = draft_config(ctx).value(key)
-    return f"{draft_config(ctx).file} without {key}" if value is None else f"{key} {value}"
+    if value is not None:
+        return f"{key} {value}"
+    return f"{draft_config(ctx).file} without {key}{left_by(draft_config(ctx), key)}"
 
 
 def _advice(ctx: Context, key: str, have: int) -> str:
     draft = draft_config(ctx)
-    width = derived_head_dim(draft)
+    width = head_width(draft)
     if key in ("num_attention_heads", "num_key_value_heads") and width and have % width == 0:
         return f'write "{key}": {have // width} into {draft.file}{OTHERWISE}'
     if key.startswith("intermediate_size"):
@@ -180,7 +188,10 @@ def _advice(ctx: Context, key: str, have: int) -> str:
 
 def _arithmetic(ctx: Context, key: str, want: int) -> tuple[str, ...]:
     draft = draft_config(ctx)
-    count, width = draft.integer(key) if " " not in key else None, derived_head_dim(draft)
+    count = (
+        key_value_heads(draft) if key == "num_key_value_heads" else None if " " in key else draft.integer(key)
+    )
+    width = head_width(draft)
     if key in ("num_attention_heads", "num_key_value_heads") and count and width:
         return (f"{key} × head_dim = {count} × {width} = {count * width}",)
     return ()

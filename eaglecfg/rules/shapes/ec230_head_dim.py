@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.config_classes import head_width, key_value_heads, shared_width
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.shapes.tensors import by_plain_name, derived_head_dim, draft_class, draft_config
+from eaglecfg.rules.shapes.tensors import by_plain_name, draft_class, draft_config, left_by
 
 QUERY, OUTPUT = "layers.0.self_attn.q_proj.weight", "layers.0.self_attn.o_proj.weight"
 
@@ -19,7 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
     heads, hidden, taken = (
         draft.integer("num_attention_heads"),
         draft.integer("hidden_size"),
-        derived_head_dim(draft),
+        head_width(draft),
     )
     query, output = tensors.get(QUERY), tensors.get(OUTPUT)
     if fact is None or fact.family != "llama" or not heads or not hidden or taken is None or query is None:
@@ -31,10 +32,11 @@ def check(ctx: Context) -> Iterator[Item]:
     if rows % heads or rows != columns or rows // heads == taken or not _keys_agree(ctx, rows // heads):
         return
     width, absent = rows // heads, draft.integer("head_dim") is None
-    whole = "" if hidden % heads == 0 else f", rounded down from {hidden / heads:.2f}"
+    shared = shared_width(draft) == taken
+    whole = "" if hidden % heads == 0 or not shared else f", rounded down from {hidden / heads:.2f}"
+    origin = f"derived{whole}" if shared else f"assumed{left_by(draft, 'head_dim')}"
     yield Finding(
-        f"head_dim must be {width} as in the draft's files, but {draft.file} has none and {taken} is "
-        f"derived{whole}"
+        f"head_dim must be {width} as in the draft's files, but {draft.file} has none and {taken} is {origin}"
         if absent
         else f"head_dim must be {width} as in the draft's files, but {draft.file} says {taken}",
         path=ctx.where("draft", "checkpoint"),
@@ -53,8 +55,8 @@ def check(ctx: Context) -> Iterator[Item]:
         values={"head_dim": draft.integer("head_dim"), "derived": taken, "in_files": width},
         arithmetic=(
             f"hidden_size ÷ num_attention_heads = {hidden} ÷ {heads} = {taken}"
-            if absent
-            else f"head_dim = {taken}",
+            if absent and shared
+            else f"head_dim = {taken}{left_by(draft, 'head_dim')}",
             f"rows of q_proj ÷ num_attention_heads = {rows} ÷ {heads} = {width}",
         ),
     )
@@ -62,7 +64,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
 def _keys_agree(ctx: Context, width: int) -> bool:
     """Whether k_proj has the configured number of heads at ``width``."""
-    heads = draft_config(ctx).integer("num_key_value_heads")
+    heads = key_value_heads(draft_config(ctx))
     key = by_plain_name(ctx).get("layers.0.self_attn.k_proj.weight")
     return heads is None or key is None or key.shape[:1] == (heads * width,)
 

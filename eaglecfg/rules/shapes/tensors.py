@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.engines.config_classes import class_of
 from eaglecfg.engines.facts import DraftFact
-from eaglecfg.engines.wiring_llama import OWN_HEAD_DIM
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import NotChecked
 
@@ -74,13 +74,7 @@ def width_is_misstated(ctx: Context) -> bool:
     return stored is not None and stored == target != draft_config(ctx).integer("hidden_size")
 
 
-def derived_head_dim(config: ModelConfig) -> int | None:
-    """Width of one head as the engine takes it: the key, else hidden_size ÷ num_attention_heads rounded down.
-
-    None where the model type's config class has a width of its own that no file here tells.
-    """
-    given, kind = config.integer("head_dim"), config.value("model_type")
-    if given is not None or (isinstance(kind, str) and kind in OWN_HEAD_DIM):
-        return given
-    hidden, heads = config.integer("hidden_size"), config.integer("num_attention_heads")
-    return hidden // heads if hidden and heads else None
+def left_by(config: ModelConfig, key: str) -> str:
+    """Where ``key`` gets its value if ``config`` does not give it, as in " (by Qwen3Config)"; else empty."""
+    assumed = class_of(config)
+    return f" (by {assumed['config_class']})" if assumed is not None and config.find(key) is None else ""

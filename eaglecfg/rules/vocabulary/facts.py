@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from eaglecfg.checkpoint.config import ConfigValue
 from eaglecfg.checkpoint.facts import TensorFact
+from eaglecfg.engines.config_classes import tied
 from eaglecfg.engines.naming import reaching
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
@@ -54,7 +55,7 @@ def draft_vocabulary(ctx: Context) -> DraftVocabulary | None:
         declared=declared,
         rows=own if borrowed else draft.integer("draft_vocab_size"),
         borrowed=borrowed,
-        tied=draft.value("tie_word_embeddings") is True,
+        tied=tied(draft) is True,
     )
 
 
