@@ -54,6 +54,14 @@ def shared_width(config: ModelConfig) -> int | None:
     return hidden // heads if hidden and heads else None
 
 
+def activation(config: ModelConfig) -> str | None:
+    """hidden_act as the class has it, ``none`` where it has no such key; None where it is not known."""
+    if config.value("hidden_act") is not None:
+        return str(config.value("hidden_act"))
+    assumed = class_of(config)
+    return None if assumed is None else str(assumed["hidden_act"]).lower()
+
+
 def tied(config: ModelConfig) -> bool | None:
     """Whether head and embedding are one; None where the file leaves it to a class that was not read."""
     found = config.find("tie_word_embeddings")

@@ -66,6 +66,7 @@ def test_every_class_names_its_source() -> None:
         "head_dim",
         "tie_word_embeddings",
         "null_counts_heads",
+        "hidden_act",
         "config_class",
         "source",
     }
@@ -99,3 +100,13 @@ def test_tying_left_to_the_class_never_passes_unseen(kind: str, tmp_path: Path) 
     assert ("EC247" in serious(report)) == (row is not None and row["tie_word_embeddings"])
     unknown = any("does not give tie_word_embeddings" in skipped.reason for skipped in report.not_checked)
     assert unknown == (row is None)
+
+
+@pytest.mark.parametrize("kind", [*CLASSES, "a_class_of_ones_own"])
+def test_an_activation_left_to_the_class_never_passes_unseen(kind: str, tmp_path: Path) -> None:
+    report = check(tmp_path, draft={"config": {"model_type": kind, "hidden_act": None}})
+    row = CLASSES.get(kind)
+    assert ("EC231" in serious(report)) == (row is not None and row["hidden_act"] != "silu")
+    assert any("does not give hidden_act" in skipped.reason for skipped in report.not_checked) == (
+        row is None
+    )
