@@ -143,3 +143,22 @@ def test_a_variable_in_brackets_is_that_of_the_container(
 def test_a_todo_of_compose_says_whose_variable_it_is_without_a_shell_too() -> None:
     lines = told(compose([*SERVER.split(), "--tp", "$TP"], TP="4"))
     assert "TODO --tp-size is not known: TP (of whoever launches, not of env)" in lines
+
+
+@pytest.mark.parametrize(
+    ("text", "todo"),
+    [
+        (f"bash -c 'exec {SERVER} \"$@\"' x --tp 4", ""),
+        (f"bash -c 'exec {SERVER} --tp $1' x 4", ""),
+        (f"docker run img sh -c '{SERVER} --tp ${{1:-2}}' x 4", ""),
+        (pod([f"exec {SERVER} $*", "--", "--tp", "4"], command=["sh", "-c"]), ""),
+        (f"bash -c 'exec {SERVER} --tp 4 \"$@\"'", "the caller's own arguments"),
+        (f'bash -c \'exec {SERVER} --tp 4 "$@"\' x "$@"', "the caller's own arguments"),
+        (f"bash -c 'exec {SERVER} --tp 4 \"$@\"' x --port $X", "--port is not known: X"),
+    ],
+)
+def test_words_behind_the_text_of_an_inner_shell_are_its_arguments(text: str, todo: str) -> None:
+    assert only(text)["parallel"] == {"tp_size": 4}
+    todos = [line for line in told(text) if line.startswith("TODO")]
+    assert len(todos) == bool(todo)
+    assert not todo or todo in todos[0]

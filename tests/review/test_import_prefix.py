@@ -93,6 +93,8 @@ def test_no_variable_is_made_of_a_word_that_sets_none(prefix: str) -> None:
         "#SBATCH --export=NONE\nexport NCCL_PROTO=LL SLURM_EXPORT_ENV=ALL\nsrun",
         "#SBATCH --export=NONE\nexport NCCL_PROTO=LL\nunset SLURM_EXPORT_ENV\nsrun",
         "#SBATCH --export=NONE\nexport NCCL_PROTO=LL\n",
+        "#SBATCH --export=NONE\nexport NCCL_PROTO=LL SRUN_EXPORT_ENV=ALL\nsrun",
+        "export SRUN_EXPORT_ENV=NCCL_PROTO NCCL_PROTO=LL A=1; srun -x node3",
         "#PBS -v NCCL_PROTO=LL\n",
         "#!/bin/sh\n#PBS -l x=1 -v NCCL_PROTO=LL\nmpirun",
     ],

@@ -77,6 +77,9 @@ OPEN = [
     "eval 'pip install -U sglang'",
     "for p in sglang x; do pip install -U $p; done",
     "export PYTHONPATH=/src/sglang/python",
+    "export PYTHONPATH=$PWD/python",
+    "cd /src/sglang/python",
+    "cd python",
     "export PYTHONPATH=/src/sglang/python:$PYTHONPATH",
 ]
 
@@ -94,7 +97,8 @@ def test_what_runs_in_an_image_may_replace_what_its_tag_says(install: str) -> No
 
 
 @pytest.mark.parametrize(
-    "install", [each for each in OPEN if not each.startswith(("module", "export", "if"))]
+    "install",
+    [each for each in OPEN if not each.startswith(("module", "export", "if", "cd /src", "cd python"))],
 )
 def test_what_an_image_is_built_with_may_replace_what_its_base_says(install: str) -> None:
     expected = "0.5.9" if install == "pip install sglang==0.5.9" else "?"
@@ -117,7 +121,9 @@ def test_what_an_image_is_built_with_may_replace_what_its_base_says(install: str
         "git clone https://github.com/sgl-project/sglang",
         "git pull",
         "cd /models/x && git checkout main",
-        "export PYTHONPATH=/app",
+        "export PYTHONPATH=/app:/usr/lib/python3",
+        "cd /sgl-workspace",
+        "cd /src",
         "uv cache clean sglang",
         'sh -c "pip install transformers"',
         'bash -c "awk {"',

@@ -136,56 +136,64 @@ def calls_of_command(command: Command, depth: int = 0, pins: tuple[Pin, ...] = (
     command = replace(command, words=rejoined(command.words))
     at = _start_of_arguments(command.words)
     if at is not None:
-        front, arguments = command.words[: at[0]], command.words[at[1] :]
-        prefix = read_prefix(front, command.environment, command.unread)
-        program = command.words[at[0]].text
-        pins = of_launch(front, () if prefix.contained or prefix.remote else pins, program)
-        call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
-        told = [at[2]] if at[2] else []
-        if len(front) > 1 and any(
-            posixpath.basename(one.text) in _SHELLS and re.fullmatch("-[a-z]*c", option.text)
-            for one, option in itertools.pairwise(front)
-        ):
-            text = "a shell with -c runs its first word alone: what stands behind is not part of the command"
-            call = replace(call, notes=(*call.notes, Note(text, command.line, todo=True, block="server")))
-        if program.endswith(("python", "python3")) and "/" in program:
-            told.append(f"the Python of the launch is {program}: render it with --python {program}")
-        yield replace(call, notes=(*call.notes, *(Note(text, command.line) for text in told)))
+        yield _launch(command, at, pins)
         return
     for index, word in enumerate(command.words):
         if mentions(word.text) and re.search(r"\s", word.text.strip()):
-            front = command.words[:index]
-            if front and not any(posixpath.basename(each.text) in _RUN_TEXT for each in front):
-                return  # text for something that may show it or look for it
-            prefix = read_prefix(front, command.environment, command.unread)
-            behind = command.words[index + 1 :] if not front else ()
-            surplus = tuple(
-                Note(
-                    f"the word {each.text!r} stands behind a whole command in one text",
-                    command.line,
-                    True,
-                    "server",
-                )
-                for each in behind
-            )
-            state = State(dict(prefix.environment), set(prefix.environment), unread=prefix.unread)
-            text = re.sub(r"\A--[a-z-]+=", "", state.outer.taken(word))  # sbatch --wrap="..."
-            inside = follow(text, state, depth + 1, command.line)
-            told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
-            for inner, installed in before(
-                inside.commands, () if prefix.contained or prefix.remote else pins
-            ):
-                for call in calls_of_command(inner, depth + 1, installed):
-                    outer = _call(command, prefix, ())
-                    yield replace(
-                        call,
-                        name=call.name or outer.name,
-                        image=call.image or outer.image,
-                        contained=call.contained or outer.contained,
-                        mounts=(*outer.mounts, *call.mounts),
-                        notes=(*outer.notes, *told_inside, *call.notes),
-                    )
+            yield from _calls_of_text(command, index, depth, pins)
             return
+
+
+def _launch(command: Command, at: tuple[int, int, str], pins: tuple[Pin, ...]) -> Call:
+    """The launch whose program and arguments stand at ``at`` among the words of ``command``."""
+    front, arguments = command.words[: at[0]], command.words[at[1] :]
+    prefix = read_prefix(front, command.environment, command.unread)
+    program = command.words[at[0]].text
+    apart = prefix.contained or prefix.remote
+    pins = of_launch(front, () if apart else pins, program, "" if apart else command.folder)
+    call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
+    told = [at[2]] if at[2] else []
+    if any(_runs_text(one, option) for one, option in itertools.pairwise(front)):
+        text = "a shell with -c runs its first word alone: what stands behind is not part of the command"
+        call = replace(call, notes=(*call.notes, Note(text, command.line, todo=True, block="server")))
+    if program.endswith(("python", "python3")) and "/" in program:
+        told.append(f"the Python of the launch is {program}: render it with --python {program}")
+    return replace(call, notes=(*call.notes, *(Note(text, command.line) for text in told)))
+
+
+def _runs_text(shell: Text, option: Text) -> bool:
+    return posixpath.basename(shell.text) in _SHELLS and re.fullmatch("-[a-z]*c", option.text) is not None
+
+
+def _calls_of_text(command: Command, index: int, depth: int, pins: tuple[Pin, ...]) -> Iterator[Call]:
+    """The launches in the word at ``index``, which is a script that the words in front of it run."""
+    front, behind = command.words[:index], command.words[index + 1 :]
+    if front and not any(posixpath.basename(each.text) in _RUN_TEXT for each in front):
+        return  # text for something that may show it or look for it
+    prefix = read_prefix(front, command.environment, command.unread)
+    surplus = tuple(
+        Note(
+            f"the word {each.text!r} stands behind a whole command in one text", command.line, True, "server"
+        )
+        for each in (behind if not front else ())
+    )
+    state = State(dict(prefix.environment), set(prefix.environment), unread=prefix.unread)
+    if behind and len(front) > 1 and _runs_text(front[-2], front[-1]):
+        state.given = tuple(behind[1:])  # the first one is $0
+    text = re.sub(r"\A--[a-z-]+=", "", state.outer.taken(command.words[index]))  # sbatch --wrap="..."
+    inside = follow(text, state, depth + 1, command.line)
+    told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
+    outer = _call(command, prefix, ())
+    for inner, installed in before(inside.commands, () if prefix.contained or prefix.remote else pins):
+        for call in calls_of_command(inner, depth + 1, installed):
+            yield replace(
+                call,
+                name=call.name or outer.name,
+                image=call.image or outer.image,
+                contained=call.contained or outer.contained,
+                mounts=(*outer.mounts, *call.mounts),
+                notes=(*outer.notes, *told_inside, *call.notes),
+            )
 
 
 def _call(command: Command, prefix: Prefix, arguments: tuple[Text, ...]) -> Call:

@@ -51,6 +51,9 @@ _GIT_CHANGES = frozenset(
     ("checkout", "switch", "pull", "reset", "merge", "rebase", "apply", "cherry-pick", "am", "restore")
 )
 _SOURCE = re.compile(r"sglang(?![-_.]?(?:router|kernel|jax))", re.I)
+_SOURCES = re.compile(r"(?:.*/)?python/?")
+"""The folder of a checkout of the engine in which its package lies."""
+
 _OVER_THE_ENGINE = re.compile(
     r"/sgl-workspace(?:/sglang.*)?/?|.*/(?:site|dist)-packages(?:/sglang.*)?/?|.*/python/sglang/?"
 )
@@ -208,8 +211,11 @@ def _installed(words: Sequence[Text], doubt: str, place: str) -> tuple[Pin, ...]
     )
 
 
-def of_launch(front: Sequence[Text], pins: Sequence[Pin], program: str) -> tuple[Pin, ...]:
-    """What decides the version that ``program`` behind ``front`` runs; ``pins`` were installed before."""
+def of_launch(front: Sequence[Text], pins: Sequence[Pin], program: str, folder: str = "") -> tuple[Pin, ...]:
+    """What decides the version that ``program`` behind ``front`` runs; ``pins`` were installed before.
+
+    ``folder`` is where it is started: ``python -m`` looks there first.
+    """
     own: list[Pin] = []
     begin = max(
         (at for at, word in enumerate(front) if posixpath.basename(word.text) in _CONTAINERS), default=0
@@ -229,6 +235,8 @@ def of_launch(front: Sequence[Text], pins: Sequence[Pin], program: str) -> tuple
     if own and version_of(own):
         return tuple(own)
     here = posixpath.dirname(program)
+    if _SOURCES.fullmatch(folder) and not _OVER_THE_ENGINE.fullmatch(folder):
+        own.append(Pin("", f"the folder {guarded(folder)}"))
     return (*(_into(pin, here) for pin in pins), *own)
 
 
@@ -243,7 +251,10 @@ def _into(pin: Pin, here: str) -> Pin:
 def sources(environment: Mapping[str, Text], mounts: Sequence[Mount]) -> tuple[Pin, ...]:
     """Sources of the engine that stand in front of the one that is installed."""
     path = environment.get("PYTHONPATH")
-    found = [Pin("", f"PYTHONPATH={guarded(path.text)}")] if path and _SOURCE.search(path.text) else []
+    about = path is not None and any(
+        _SOURCE.search(each) or _SOURCES.fullmatch(each) for each in path.text.split(":")
+    )
+    found = [Pin("", f"PYTHONPATH={guarded(path.text)}")] if path is not None and about else []
     found += [
         Pin("", f"the mount {guarded(mount.host)}:{mount.inside}")
         for mount in mounts

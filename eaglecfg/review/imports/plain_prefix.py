@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from eaglecfg.record import record
 from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.remote import REMOTE, start_of_remote
-from eaglecfg.review.imports.slurm import EXPORT_ENV, exported
+from eaglecfg.review.imports.slurm import EXPORT_ENV, STEP_EXPORT_ENV, exported
 from eaglecfg.review.imports.text import Text, behind, guarded, not_known
 
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -103,7 +103,8 @@ class _Walk:
             self.at += 1
         if self.others:
             self.told.append(f"left out: {guarded(' '.join(self.others))} in front of the server")
-        self.own.pop(EXPORT_ENV, None)
+        for name in (EXPORT_ENV, STEP_EXPORT_ENV):
+            self.own.pop(name, None)
         return Prefix(
             self.own,
             image=self.image,
@@ -335,7 +336,7 @@ class _Walk:
     def _slurm(self, text: str) -> None:
         self.program = "slurm"
         self.others.append(text)
-        spec = self.own.get(EXPORT_ENV)
+        spec = self.own.get(STEP_EXPORT_ENV, self.own.get(EXPORT_ENV))
         for at, word in enumerate(self.words[self.at + 1 :], self.at + 1):
             option, equals, _ = word.text.partition("=")
             if option == "--export" and (equals or at + 1 < len(self.words)):
@@ -353,7 +354,7 @@ class _Walk:
 
     def _kept_out(self, who: str, kept: dict[str, Text]) -> None:
         """The environment becomes ``kept``, and what is lost is told."""
-        lost = sorted(set(self.own) - set(kept) - {EXPORT_ENV})
+        lost = sorted(set(self.own) - set(kept) - {EXPORT_ENV, STEP_EXPORT_ENV})
         self.own = kept
         if lost:
             self.told.append(f"{who} keeps {', '.join(lost[:5])}{' ...' if lost[5:] else ''} from the server")

@@ -14,6 +14,9 @@ LONGEST = 10_000
 EXPORT_ENV = "SLURM_EXPORT_ENV"
 """sbatch leaves here what ``--export`` said, and every srun in the job goes by it. See sbatch(1), srun(1)."""
 
+STEP_EXPORT_ENV = "SRUN_EXPORT_ENV"
+"""What srun goes by before that one."""
+
 _DIRECTIVE = re.compile(r"#(SBATCH|PBS|\$|BSUB)[ \t]+(.*)")
 _EXPORT = re.compile(r"""(?:^|\s)--export(?:=|\s+)("[^"]*"|'[^']*'|\S+)""")
 _EXPORT_FILE = re.compile(r"(?:^|\s)--export-file(?:=|\s+)(\S+)")
