@@ -162,3 +162,11 @@ def test_words_behind_the_text_of_an_inner_shell_are_its_arguments(text: str, to
     todos = [line for line in told(text) if line.startswith("TODO")]
     assert len(todos) == bool(todo)
     assert not todo or todo in todos[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [compose([*SERVER.split(), "--tp", "$$TP"], TP="4"), pod(["--tp", "$TP"]), pod(["--port", "$(NOPE)"])],
+)
+def test_letters_where_the_engine_wants_a_number_are_a_todo(text: str) -> None:
+    assert any(line.startswith("TODO ") and "the engine wants a number" in line for line in told(text))

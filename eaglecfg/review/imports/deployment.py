@@ -142,7 +142,9 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
     if not _writable(one.value):
         told.append(Note(f"--{one.name.replace('_', '-')} holds a control character", call.line, todo=True))
         return _left_open(one, path, "TODO: holds a control character")
-    told += _letters(f"--{one.name.replace('_', '-')}", one.value, call.line) if not one.unknown else []
+    number = flag is not None and flag.type in ("int", "float")
+    if not one.unknown:
+        told += _letters(f"--{one.name.replace('_', '-')}", one.value, call.line, number=number)
     if one.name in CHECKPOINTS and call.contained and str(one.value).startswith(("/", ".")):
         host = on_the_host(str(one.value), call.mounts)
         there = "" if host == one.value else f": {host} on the host" if host else ", not the host"
@@ -204,12 +206,17 @@ def _variable(name: str, value: Text, told: list[Note], line: int) -> Entry:
     return Entry(path, value.text)
 
 
-def _letters(shown: str, value: Any, line: int) -> list[Note]:
-    """What is to be told of a value that looks as if a shell had to expand it, and none does."""
+def _letters(shown: str, value: Any, line: int, *, number: bool = False) -> list[Note]:
+    """What is to be told of a value that looks as if a shell had to expand it, and none does.
+
+    Where the engine wants a ``number`` it is none, and the launch as it stands ends there.
+    """
     found = reference_in(value) if isinstance(value, str) else None
     if found is None or found.kind not in ("variable", "command"):
         return []
     text = f"{shown} holds {guarded(found.part)}, which no shell expands there: it is kept as these letters"
+    if number:
+        return [Note(f"{text}, and the engine wants a number", line, todo=True, block="server")]
     return [Note(text, line)]
 
 
