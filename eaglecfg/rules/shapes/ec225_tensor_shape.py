@@ -10,6 +10,7 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, Pair, pairs, wiring
+from eaglecfg.rules.shapes.joined import wrongly_joined
 from eaglecfg.rules.shapes.tensors import (
     draft_config,
     left_by,
@@ -63,6 +64,7 @@ def check(ctx: Context) -> Iterator[Item]:
         causes.pop("hidden_size", None)  # the rule about the width of a state says so
     for key, found in causes.items():
         yield _finding(ctx, key, found)
+    yield from wrongly_joined(ctx, built)
 
 
 def _first_layer(ctx: Context, pair: Pair, dimension: int) -> bool:

@@ -14,6 +14,7 @@ import pytest
 
 from eaglecfg.engines.naming import place_of, reaching
 from eaglecfg.engines.table import known_versions
+from eaglecfg.rules.model import Today
 from tests.engines.build import facts
 from tests.rules.pairs import LLAMA_SHAPES, MLA_TENSORS, check, mla, serious
 
@@ -143,3 +144,25 @@ def test_an_mla_draft_takes_a_joined_mlp(tmp_path: Path) -> None:
     tensors: dict[str, Any] = {"midlayer.mlp.gate_proj.weight": None, "midlayer.mlp.up_proj.weight": None}
     tensors["midlayer.mlp.gate_up_proj.weight"] = ["BF16", [1024, 256]]
     assert not serious(check(tmp_path, draft=mla(tensors=tensors)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "today"),
+    [
+        ([512, 512], None),
+        ([640, 512], Today.SILENT),
+        ([384, 512], Today.CRASH_AT_START),
+        ([512, 256], Today.CRASH_AT_START),
+        ([640, 256], Today.CRASH_AT_START),
+        ([512], Today.CRASH_AT_START),
+    ],
+)
+def test_a_joined_projection_has_the_rows_of_its_parts(
+    shape: list[int], today: Today | None, tmp_path: Path
+) -> None:
+    tensors: dict[str, Any] = {f"midlayer.self_attn.{part}_proj.weight": None for part in "qkv"}
+    tensors["midlayer.self_attn.qkv_proj.weight"] = ["BF16", shape]
+    found = serious(check(tmp_path, draft={"tensors": tensors}))
+    assert set(found) == (set() if today is None else {"EC225"})
+    if today is not None:
+        assert found["EC225"].today is today
