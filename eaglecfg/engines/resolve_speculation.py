@@ -74,10 +74,12 @@ def _draft_path(sheet: Draftsheet, target: ModelConfig | None) -> None:
                 f"not given: {target.architecture} drafts with its own checkpoint", "draft_from_target",
             )  # fmt: skip
         return
-    if sheet.asked("speculative_draft_model_revision") is None:
+    revision = sheet.facts.values["draft_revision"]
+    if sheet.asked("speculative_draft_model_revision") is None and revision is not None:
         sheet.put(
-            "speculative_draft_model_revision", "main", "default", "not given: the tip of main is loaded"
-        )
+            "speculative_draft_model_revision", revision, "default",
+            f"not given: the tip of {revision} is loaded", "draft_revision",
+        )  # fmt: skip
 
 
 def _shape(sheet: Draftsheet, target: ModelConfig | None, algorithm: str) -> None:

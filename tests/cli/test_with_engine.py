@@ -56,11 +56,67 @@ def test_an_engine_that_disagrees_is_a_finding_at_the_setting(run_line: RunLine,
     assert severities(found) == ["warning", "warning"]
 
 
-def test_settings_that_no_fact_follows_are_worth_knowing(run_line: RunLine, pair: Path) -> None:
-    write_engine(pair / "site", "self.load_balance_method = 'round_robin'")
+@pytest.mark.parametrize(
+    "does",
+    [
+        "self.load_balance_method = 'round_robin'",
+        "self.boundary_reduction = 'rs+rsv'",
+        "self.mamba_scheduler_strategy = 'no_buffer'",
+        "self.moe_runner_backend = 'flashinfer_trtllm'; self.disable_shared_experts_fusion = True",
+        "self.mem_fraction_static = 0.83; self.cuda_graph_max_bs_decode = 64",
+        "self.schedule_conservativeness = 0.3",
+    ],
+)
+def test_what_an_engine_settles_by_itself_is_not_worth_a_word(
+    run_line: RunLine, pair: Path, does: str
+) -> None:
+    """What the real engine moves of flags that nobody wrote, and that no rule judges by their default."""
+    write_engine(pair / "site", does)
+    assert messages(report(run_line)) == []
+
+
+def test_a_default_that_a_rule_goes_by_and_that_does_not_run_is_told(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "self.disable_cuda_graph = True; self.nnodes = 2")
     found = report(run_line)
     assert severities(found) == ["info"]
-    assert "load_balance_method 'auto' -> 'round_robin'" in messages(found)[0]
+    assert "disable_cuda_graph True, not its default False" in messages(found)[0]
+    assert "nnodes 2, not its default 1" in messages(found)[0]
+
+
+@pytest.mark.parametrize(
+    ("server", "does", "told"),
+    [
+        (
+            {"load_balance_method": "total_tokens"},
+            "self.load_balance_method = 'round_robin'",
+            "runs load_balance_method 'round_robin', where the facts say 'total_tokens'",
+        ),
+        (
+            {"schedule_conservativeness": 1.5},
+            "self.schedule_conservativeness = 0.45",
+            "runs schedule_conservativeness 0.45, where the facts say 1.5",
+        ),
+        (
+            {"disable_radix_cache": True},
+            "self.disable_radix_cache = False",
+            "runs disable_radix_cache False, where the facts say True",
+        ),
+    ],
+)
+def test_what_was_written_and_is_moved_is_told(
+    run_line: RunLine, pair: Path, server: dict[str, Any], does: str, told: str
+) -> None:
+    write_engine(pair / "site", does)
+    materialize({"engine": "0.5.14", "deployment": {"server": server}}, pair)
+    found = report(run_line)
+    assert severities(found) == ["warning"]
+    assert told in messages(found)[0]
+
+
+def test_auto_leaves_the_choice_to_the_engine_written_or_not(run_line: RunLine, pair: Path) -> None:
+    write_engine(pair / "site", "self.load_balance_method = 'round_robin'")
+    materialize({"engine": "0.5.14", "deployment": {"server": {"load_balance_method": "auto"}}}, pair)
+    assert messages(report(run_line)) == []
 
 
 def test_another_version_is_said_and_not_compared(run_line: RunLine, pair: Path) -> None:

@@ -21,13 +21,15 @@ class ServerArgs:
         parser.add_argument("--page-size", type=int)
         parser.add_argument("--device")
         parser.add_argument("--api-key")
+        parser.add_argument("--load-balance-method", default="auto")
+        parser.add_argument("--schedule-conservativeness", type=float, default=1.0)
+        parser.add_argument("--disable-radix-cache", action="store_true")
 
     def __init__(self, given):
         vars(self).update(vars(given))
         self.speculative_draft_model_revision = "main"
         self.max_running_requests = 48
         self.page_size = self.page_size or 1
-        self.load_balance_method = "auto"
         self.adapter = object()
         {does}
 

@@ -263,3 +263,13 @@ def test_unquant_is_no_quantisation() -> None:
     settled = resolved(speculative_draft_model_quantization="unquant", quantization="fp8")
     assert settled.runs("speculative_draft_model_quantization") is None
     assert settled.asked("speculative_draft_model_quantization") == "unquant"
+
+
+@pytest.mark.parametrize(
+    ("version", "revision"),
+    [("0.5.4.post1", None), ("0.5.5.post3", None), ("0.5.6", "main"), ("0.5.14", "main"), ("0.5.23", "main")],
+)
+def test_a_draft_without_revision_gets_one_since_0_5_6(version: str, revision: str | None) -> None:
+    given = {"speculative_algorithm": "EAGLE3", "speculative_draft_model_path": "draft"}
+    found = resolved(version, target(), draft(), **given)
+    assert found.runs("speculative_draft_model_revision") == revision

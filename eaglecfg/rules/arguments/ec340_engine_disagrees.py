@@ -33,6 +33,19 @@ _MACHINE_WORDS = (
 PATHS = frozenset({"model_path", "speculative_draft_model_path", "tokenizer_path"})
 """Where an engine that downloads puts the local folder in place of the name."""
 
+LEFT_TO_THE_ENGINE = (None, UNREADABLE, "auto")
+"""Defaults that only say that the engine decides: what it decides is no disagreement."""
+
+READ_BY_RULES = frozenset(
+    {
+        "attention_backend", "attn_dp_size", "chunked_prefill_size", "device", "disable_cuda_graph",
+        "dp_size", "dtype", "enable_dp_attention", "max_running_requests", "moe_a2a_backend", "nnodes",
+        "page_size", "pp_size", "speculative_adaptive", "speculative_algorithm", "speculative_eagle_topk",
+        "speculative_num_draft_tokens", "speculative_num_steps", "tp_size",
+    }
+)  # fmt: skip
+"""Flags that rules read as they run."""
+
 MOST_LISTED = 12
 
 
@@ -148,7 +161,7 @@ def _compare(ctx: Context, says: EngineSays) -> Iterator[Item]:
 def _differs(setting: Setting, says: EngineSays) -> bool:
     if setting.name not in says.values or setting.runs is None or setting.origin == "ignored":
         return False
-    if setting.name in PATHS and setting.origin == "asked":
+    if setting.origin == "asked" and (setting.name in PATHS or setting.runs in LEFT_TO_THE_ENGINE):
         return False
     return not _same(setting.runs, says.values[setting.name])
 
@@ -184,28 +197,33 @@ def _setting(ctx: Context, says: EngineSays, setting: Setting) -> Finding:
 
 
 def _unmodelled(ctx: Context, says: EngineSays) -> Iterator[Item]:
-    """Flags that nobody gave and that the facts leave at their default, but the engine does not."""
+    """Flags that nobody gave, that rules judge by their default, and that the engine runs with another value.
+
+    An engine settles many flags that nobody gave; a word is worth only what a rule rests on. The engine's own
+    checks need none: it has just made them.
+    """
     assert ctx.engine is not None
     assert ctx.resolution is not None
     moved: dict[str, tuple[Any, Any]] = {}
-    for name in ctx.engine.flags:
-        default = ctx.engine.flags[name].default
-        if name in ctx.resolution.settings or name not in says.values or default in (None, UNREADABLE):
+    for name in sorted(READ_BY_RULES):
+        flag = ctx.engine.flags.get(name)
+        if flag is None or name in ctx.resolution.settings or name not in says.values:
             continue
-        if says.on_cpu and name in OF_THE_MACHINE:
+        if flag.default in LEFT_TO_THE_ENGINE or (says.on_cpu and name in OF_THE_MACHINE):
             continue
-        if not _same(default, says.values[name]):
-            moved[name] = (default, says.values[name])
+        if not _same(flag.default, says.values[name]):
+            moved[name] = (flag.default, says.values[name])
     if not moved:
         return
-    listed = [f"{name} {old!r} -> {new!r}" for name, (old, new) in list(moved.items())[:MOST_LISTED]]
+    listed = [f"{name} {new!r}, not its default {old!r}" for name, (old, new) in moved.items()][:MOST_LISTED]
     more = f" and {len(moved) - MOST_LISTED} more" if len(moved) > MOST_LISTED else ""
     yield Finding(
-        f"sglang {says.version} also moves settings that nothing in its facts follows: "
+        f"sglang {says.version} runs what nobody wrote and rules judge by its default: "
         f"{', '.join(listed)}{more}",
         path=ctx.where(),
         at_key=True,
         severity=Severity.INFO,
+        help="write the value that runs, so that the deployment is judged by it",
         values={name: new for name, (_, new) in moved.items()},
     )
 
