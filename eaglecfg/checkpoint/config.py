@@ -47,7 +47,12 @@ class ModelConfig:
     text_key: str | None = None
 
     def find(self, name: str) -> ConfigValue | None:
-        """The value of ``name`` in the text model's config, then at the top level. None: absent."""
+        """The value of ``name`` in the text model's config, then at the top level. None: absent.
+
+        ``architectures`` is of the whole model, whatever class its text model names.
+        """
+        if name == "architectures":
+            return self.top(name)
         layers: list[tuple[str, Mapping[str, Any]]] = [("", self.raw)]
         if self.text_key is not None:
             nested: Any = self.raw

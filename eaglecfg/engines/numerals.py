@@ -7,11 +7,15 @@ from typing import Any
 MOST_DIGITS = 18
 """Longer numbers are lengths of nothing, and fit no 64-bit field of the engine."""
 
+MOST_TEXT = 64
+"""Characters of a number with whatever stands around it and between its digits."""
+
 _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
 
 
 def whole(value: Any) -> int | None:
-    """``value`` as a whole number, with suffixes as the engine reads them (``128k``, ``64Ki``).
+    """``value`` as a whole number: what Python's int takes (``30_000``, ``+4``), and suffixes as the engine
+    reads them (``128k``, ``64Ki``).
 
     None for anything else, and for text of more than MOST_DIGITS digits.
     """
@@ -19,11 +23,17 @@ def whole(value: Any) -> int | None:
         return None
     if isinstance(value, int):
         return value
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > MOST_TEXT:
         return None
-    sign = -1 if value.startswith("-") else 1
-    digits = value.removeprefix("-").rstrip("kKMGTi")
-    scale = _SUFFIXES.get(value.removeprefix("-")[len(digits) :])
-    if scale is None or not digits.isdecimal() or len(digits) > MOST_DIGITS:
+    digits = value.rstrip("kKMGTi")
+    scale = _SUFFIXES.get(value[len(digits) :])
+    number = digits if scale == 1 else digits.removeprefix("-")
+    if scale is None or (scale != 1 and not number.isdecimal()):
         return None
-    return sign * int(digits) * scale
+    try:
+        found = int(number)
+    except ValueError:
+        return None
+    if abs(found) >= 10**MOST_DIGITS:
+        return None
+    return -found * scale if number is not digits else found * scale

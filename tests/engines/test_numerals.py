@@ -15,6 +15,11 @@ from eaglecfg.engines.numerals import whole
         ("64Ki", 65_536),
         ("2M", 2_000_000),
         ("0", 0),
+        ("30_000", 30_000),
+        ("+4", 4),
+        (" 8 ", 8),
+        ("-2k", -2_000),
+        ("007", 7),
     ],
 )
 def test_numbers_and_suffixes(value: object, number: int) -> None:
@@ -22,7 +27,28 @@ def test_numbers_and_suffixes(value: object, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [True, 1.0, None, [], {}, "", "k", "12kM", "1.5", "1_000", "²", "9" * 5000, "--1", "0x10"]
+    "value",
+    [
+        True,
+        1.0,
+        None,
+        [],
+        {},
+        "",
+        "k",
+        "12kM",
+        "1.5",
+        "1__0",
+        "_1",
+        "1_",
+        "1_0k",
+        "+2k",
+        "1 0",
+        "²",
+        "9" * 5000,
+        "--1",
+        "0x10",
+    ],
 )
 def test_anything_else_is_no_number(value: object) -> None:
     assert whole(value) is None

@@ -19,11 +19,20 @@ none."""
 
 @record
 class Derived:
-    """A context length and the key that gives it; ``key`` is empty where no key does and a default holds."""
+    """A context length and the key that gives it; ``key`` is empty where no key does and a default holds.
+
+    ``written`` is the number behind the key, which a rope factor may stretch.
+    """
 
     length: int
     key: str
     arithmetic: str = ""
+    written: int | None = None
+
+    @property
+    def stretched(self) -> bool:
+        """Whether the length is another than the file has."""
+        return bool(self.arithmetic)
 
 
 def derived_length(ctx: Context, config: ModelConfig) -> Derived | None:
@@ -39,7 +48,8 @@ def derived_length(ctx: Context, config: ModelConfig) -> Derived | None:
         return None
     written = whole(config.value(key.rpartition(".")[2]))
     scaled = written is not None and written and written != length
-    return Derived(length, key, f"{length / written:g} × {written} = {length}" if scaled and written else "")
+    sum_ = f"{length / written:g} × {written} = {length}" if scaled and written else ""
+    return Derived(length, key, sum_, written)
 
 
 def allowed(ctx: Context) -> bool:

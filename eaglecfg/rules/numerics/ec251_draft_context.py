@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
-from eaglecfg.rules.model import Finding, Item, Need, NotChecked, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.numerics.context_length import (
     OVERRIDE,
     allowed,
@@ -38,9 +39,10 @@ def check(ctx: Context) -> Iterator[Item]:
     window = (
         str(own.length) if own.key else f"{own.length} (assumed, {draft.file} has no max_position_embeddings)"
     )
-    asked = "context_length" if given else f"the target's {_target_key(ctx)}"
+    asked = "context_length gives" if given else _target_gives(ctx)
+    theirs = None if given else derived_length(ctx, target)
     yield Finding(
-        f"the draft's context of {window} is shorter than the {served} that {asked} gives the server",
+        f"the draft's context of {window} is shorter than the {served} that {asked} the server",
         path=ctx.argument_path("context_length") if given else ctx.where("draft", "checkpoint"),
         severity=Severity.WARNING if free else None,
         today=Today.SILENT if free else None,
@@ -61,15 +63,36 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         evidence=(
             config_line(draft, key, "context of the draft"),
-            *(() if given else (config_line(target, _target_key(ctx), "context of the target"),)),
+            *(() if given else _target_lines(ctx, target)),
         ),
         related=((ctx.where("env", OVERRIDE), "the length check is switched off"),) if free else (),
-        arithmetic=(own.arithmetic,) if own.arithmetic else (),
+        arithmetic=tuple(
+            f"{side}: {each.arithmetic}"
+            for side, each in (("draft", own), ("target", theirs))
+            if each is not None and each.arithmetic
+        ),
         fix=write(ctx, "context_length", own.length)
         if given
         else give(ctx, ("server", "context_length"), own.length),
         values={"draft_context": own.length, "served_context": served},
     )
+
+
+def _target_gives(ctx: Context) -> str:
+    """What gives the served context, and what stretches it where the number in the file is another one."""
+    assert ctx.target is not None
+    assert ctx.target.config is not None
+    derived, key = derived_length(ctx, ctx.target.config), _target_key(ctx)
+    if derived is None or not derived.stretched:
+        return f"the target's {key} gives"
+    return f"the target's {key} of {derived.written}, stretched by its rope scaling, gives"
+
+
+def _target_lines(ctx: Context, target: ModelConfig) -> Iterator[Evidence]:
+    derived = derived_length(ctx, target)
+    yield config_line(target, _target_key(ctx), "context of the target")
+    if derived is not None and derived.stretched:
+        yield config_line(target, "rope", "stretches it")
 
 
 def _target_key(ctx: Context) -> str:
