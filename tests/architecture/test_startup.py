@@ -71,7 +71,7 @@ OTHER_COMMANDS = (
 MOST_OF_OTHERS = 200
 """Modules of Python, PyYAML, click and pydantic_core; there were 150 on Python 3.11."""
 
-MOST_OF_OURS = 87
+MOST_OF_OURS = 92
 """Modules of our own beside the rules. There were 70."""
 
 
