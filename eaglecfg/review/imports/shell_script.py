@@ -325,12 +325,15 @@ class Script:
         fields = expand_all(words, self.state)
         if not fields:
             return
-        if fields[0].text in self.functions:
+        if fields[0].text in self.functions or (own and fields[0].text == "eval"):
             outside = self.state.copy()
             for name, value, more in own:
                 self.state.assign(name, value, more=more)
                 self.state.exported.add(name)
-            self._call(fields[0].text, tuple(fields[1:]))
+            if fields[0].text in self.functions:
+                self._call(fields[0].text, tuple(fields[1:]))
+            else:
+                self._start(fields, {}, line)
             for name, _, _ in own:
                 self.state.variables.pop(name, None)
                 self.state.variables |= {key: each for key, each in outside.variables.items() if key == name}

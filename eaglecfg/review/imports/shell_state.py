@@ -267,8 +267,6 @@ def _value(part: Part, state: State) -> Value:
         return Text(part.text, ("HOME" if part.text == "~" else part.text,))
     if (later := _FROM_ARGUMENT.match(part.text)) and state.given is not None:
         return state.given[int(later[1]) - 1 :]
-    if (handed := state.outer.part(part.text)) is not None:
-        return handed
     found = _PARAMETER.match(part.text)
     if found is None:
         return spelled(state.outer.shown(f"${{{part.text}}}"))

@@ -197,7 +197,7 @@ class Tokens:
             self.at = text.index("\n", self.at) + 1
             self.line += 1
         elif letter == "\\":
-            self._add(token, text[self.at + 1 : self.at + 2], quoted=True)
+            self._add(token, text[self.at + 1 : self.at + 2] or "\\", quoted=True)
             self.at += 2
         elif letter == "'":
             self._add(token, self._until("'", self.at + 1, "a single quote"), quoted=True)
