@@ -27,6 +27,8 @@ from eaglecfg.review.difference.sides import Side, open_side
 from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.model import Severity
 from eaglecfg.rules.registry import chosen
+from eaglecfg.schema.load_study import kind_of
+from eaglecfg.source.document import Document
 
 
 @click.command("diff")
@@ -183,6 +185,9 @@ def _refuse(sides: Sequence[Side], names: Sequence[str]) -> None:
         )
     if names and not one.folder:
         raise UsageError("--file names files of two folders; name the folders, or the two files alone")
+    for side in sides:
+        for document in side.documents.values() if side is other or not side.folder else ():
+            _refuse_another_kind(document)
     lacking = [name for name in names if name not in one.documents and name not in other.documents]
     if lacking:
         raise UsageError(f"neither {one.spelled} nor {other.spelled} has {lacking[0]}, which --file names")
@@ -191,3 +196,19 @@ def _refuse(sides: Sequence[Side], names: Sequence[str]) -> None:
             f"neither {one.spelled} nor {other.spelled} has an eaglecfg.yaml or studies/*.yaml, so there is "
             "nothing to compare; name two files, or name files of the folders with --file"
         )
+
+
+def _refuse_another_kind(document: Document) -> None:
+    """Raise UsageError for a mapping that is another file's: nothing in it would ever differ in effect. What
+    is no mapping at all has a sentence of its own."""
+    if not isinstance(document.data, dict) or kind_of(document) is not None:
+        return
+    if "settings" in document.data and "verdict" in document.data:
+        what = "the result of a study"
+    else:
+        keys = ", ".join(str(key) for key in list(document.data)[:6])
+        what = f"a file with {f'the keys {keys}' if keys else 'no keys'}"
+    raise UsageError(
+        f"{document.name}: expected a config (deployments, engine, defaults) or a study file (config, "
+        f"launch, space, workload), got {what}; diff compares nothing else"
+    )

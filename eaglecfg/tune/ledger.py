@@ -21,6 +21,8 @@ SUM_LENGTH = 16
 class LedgerDamaged(EaglecfgError):
     """A line before the last one does not hold what was written there."""
 
+    exit_code = 2
+
 
 LEDGER = "ledger.jsonl"
 """The name of a ledger in the folder of its study."""

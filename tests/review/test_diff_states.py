@@ -331,3 +331,34 @@ def test_a_pipe_among_the_files_is_refused_and_never_waited_for(
     for more in ([], ["--file", "studies/pipe.yaml"]):
         assert run(["diff", "HEAD:deploy", "deploy", *more]) == 2
         assert "studies/pipe.yaml: a file is expected, this is a pipe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        ('{"version": 1, "study": "s", "verdict": [], "settings": []}', "got the result of a study"),
+        ('{"kind": "launch", "n": 1}', "got a file with the keys kind, n"),
+        ("{}", "got a file with no keys"),
+        ("version: 1\n", "got a file with the keys version"),
+    ],
+)
+def test_what_is_neither_a_config_nor_a_study_never_passes(
+    text: str, got: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    materialize({"title": "base"}, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.json").write_text(text, encoding="utf-8")
+    for names in (
+        ("other.json", "other.json"),
+        ("eaglecfg.yaml", "other.json"),
+        ("other.json", "eaglecfg.yaml"),
+    ):
+        assert run(["diff", *names]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("eaglecfg: other.json: expected a config")
+        assert got in error
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "eaglecfg.yaml").write_text(text, encoding="utf-8")
+    assert run(["diff", "a", "b"]) == 2
+    assert got in capsys.readouterr().err

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import eaglecfg
+from eaglecfg.cli.main import run
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.ledger import Ledger, LedgerDamaged, read_ledger, scan
+from tests.tune.folder import Folder
 
 LABEL = "zwei Schritte ünd\nmehr"
 SECOND = """
@@ -136,3 +138,22 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     assert "cannot be written" in done.stdout
     assert [event.kind for event in read_ledger(path)] == ["a"]
     assert scan(path.read_bytes(), "x").torn == 0
+
+
+@pytest.mark.parametrize("words", [(), ("status",), ("report",), ("export",)])
+def test_a_damaged_record_is_an_unreadable_file_to_every_command(
+    words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    path = folder.record / "ledger.jsonl"
+    raw = fill(path)
+    path.write_bytes(raw.replace(b'"n":1', b'"n":7', 1))
+    name, *rest = folder.arguments
+    rest = rest if not words else rest[:1]
+    assert (
+        run([name, *words, *rest, *(("--sqlite", str(tmp_path / "x")) if words == ("export",) else ())]) == 2
+    )
+    error = capsys.readouterr().err
+    assert "its checksum differs" in error
+    assert "ledger.jsonl:2: " in error
+    assert "internal" not in error
