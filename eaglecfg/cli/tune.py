@@ -339,7 +339,7 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
     from eaglecfg.cli.files import write_whole
     from eaglecfg.tune.apply import make_patch
     from eaglecfg.tune.step_cost import rests_on_acceptance
-    from eaglecfg.tune.tables import PATCH, replace_text
+    from eaglecfg.tune.tables import PATCH, replace_text, slower_winner
 
     for arm in results.barred if apply_winner else ():
         keys = ", ".join(rests_on_acceptance(arm))
@@ -368,6 +368,8 @@ def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:
         return
     replace_text(opened.folder / PATCH, patch.diff)
     click.echo(f"\n{patch.diff}", nl=False)
+    if slower := slower_winner(results):
+        tell(f"warning: this change makes the deployment slower at {slower}")
     document = opened.config.document
     path = Path(document.folder) / Path(document.name).name
     if not apply_winner:

@@ -61,7 +61,7 @@ def to_confirm(design: Design, history: History) -> bool:
         return False
     if len(seen) > 2 and _next_to(history, seen[-2], seen[-1]):
         return False  # it has been launched again already
-    return abs(seen[-1].score - mean([item.score for item in seen[:-1]])) > _limit(history)
+    return abs(seen[-1].score - mean([item.score for item in seen[:-1]])) > _limit(history, seen[-2])
 
 
 def find_move(design: Design, history: History) -> Move | None:
@@ -70,7 +70,7 @@ def find_move(design: Design, history: History) -> Move | None:
     if len(seen) < 3 or history.launches[-1].n != seen[-1].n or not _next_to(history, seen[-2], seen[-1]):
         return None
     before, pair = seen[:-2], seen[-2:]
-    level, limit = mean([item.score for item in before]), _limit(history, without=pair)
+    level, limit = mean([item.score for item in before]), _limit(history, before[-1])
     changes = [item.score - level for item in pair]
     if not (all(change > limit for change in changes) or all(change < -limit for change in changes)):
         return None
@@ -87,8 +87,9 @@ def _next_to(history: History, one: Launch, other: Launch) -> bool:
     return not any(one.n < item.n < other.n and item.counts for item in history.launches)
 
 
-def _limit(history: History, without: list[Launch] | None = None) -> float:
+def _limit(history: History, before: Launch) -> float:
     """The least change that is called a move. A move itself must not widen the spread that it is held
-    against."""
-    odd = {item.n for item in without or history.launches[-1:]}
+    against: what was launched after ``before``, the baseline at its old speed, is left out, leaders that were
+    launched again among it."""
+    odd = {item.n for item in history.launches if item.n > before.n}
     return max(LEAST_MOVE, SPREADS * spread_of(history.without(odd))[0])

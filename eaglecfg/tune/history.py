@@ -24,6 +24,9 @@ looked at twice, too."""
 MOST_RETRIES = 2
 """Launches repeated in a row after machine failures before the study stops."""
 
+MOVED = "its speed moved"
+"""Why the baseline is launched again at once: the ledger has it beside the launch."""
+
 ROUND = "round"
 SEARCH = "search"
 ANCHOR = "anchor"
@@ -50,6 +53,7 @@ class Launch:
     more than i drafts, by concurrency.
     ``held_back`` is the share of its time in which a GPU's clocks were, by reason.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
+    ``extra``: a launch of the baseline that only looks whether that speed has moved.
     """
 
     n: int
@@ -78,6 +82,7 @@ class Launch:
     timings: Mapping[str, float] = field(default_factory=dict)
     segment: int = 0
     drifted: bool = False
+    extra: bool = False
     blocks: Mapping[int, Sequence[float]] = field(default_factory=dict)
     curtailed: tuple[int, ...] = ()
     held_back: Mapping[str, float] = field(default_factory=dict)
@@ -157,6 +162,11 @@ class History:
                 del doubted[item.arm]
             out.append(item)
         return out
+
+    def paid(self) -> list[Launch]:
+        """Settled launches that a budget of launches pays for: those that only look whether the machine's
+        speed has moved are left out as well."""
+        return [item for item in self.settled() if not item.extra]
 
     def condemned(self) -> dict[str, Launch]:
         """Arms that failed for reasons of their own, with the launch that shows it; not launched again unless
@@ -286,7 +296,7 @@ def _forgiven(item: Launch, arms: Sequence[str]) -> Launch:
 
 def _moved(item: Launch, data: Mapping[str, Any], segment: int) -> Launch:
     if item.n in data["since"]:
-        return replace(item, segment=segment)
+        return replace(item, segment=segment, extra=True)
     return replace(item, drifted=True) if item.n in data["aside"] else item
 
 
@@ -313,6 +323,7 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         seconds=data["seconds"],
         agreement=data["agreement"],
         rewritten=data["rewritten"],
+        extra=asked.get("again") == MOVED,
         limits=tuple(data["limits"]),
         folder=asked["folder"],
         note=data.get("note", ""),

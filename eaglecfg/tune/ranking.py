@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.design import Design
-from eaglecfg.tune.history import ROUND, History
+from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.statistics import launch_spread, shrunken
 
 ASSUMED_SPREAD = 0.02
@@ -25,6 +25,11 @@ def arm_of(design: Design, history: History, key: str) -> Arm | None:
         return None
     arm = design.space.arm(known["values"])
     return arm if arm.key == key else None
+
+
+def ran_key(history: History, arm: Arm) -> str:
+    """The key of what the server makes of ``arm``."""
+    return history.aliases().get(arm.key, arm.key)
 
 
 def in_space(design: Design, arm: Arm) -> bool:
@@ -101,13 +106,18 @@ def doubles(arms: Sequence[Arm], aliases: Mapping[str, str]) -> set[str]:
 
 def complete_rounds(design: Design, history: History) -> Mapping[str, list[float]]:
     """Scores by what ran, over the rounds in which every arm that has not failed has a launch."""
+    return {key: [item.score for item in row] for key, row in compared_launches(design, history).items()}
+
+
+def compared_launches(design: Design, history: History) -> Mapping[str, list[Launch]]:
+    """The launches of those rounds by what ran, in the order of the rounds."""
     condemned, aliases = history.condemned(), history.aliases()
-    cells: dict[str, dict[int, float]] = {}
+    cells: dict[str, dict[int, Launch]] = {}
     for item in history.launches:
         if item.ok and item.phase == ROUND and item.arm not in condemned:
             own = cells.setdefault(item.ran, {})
             if item.arm == item.ran or item.round not in own:
-                own[item.round] = item.score
+                own[item.round] = item
     wanted = [arm.key for arm in finalists(design, history) if arm.key not in condemned]
     order = list(dict.fromkeys(aliases.get(key, key) for key in wanted))
     if not order or not set(order) <= set(cells):

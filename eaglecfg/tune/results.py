@@ -14,57 +14,12 @@ from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.proof_words import proof_words
-from eaglecfg.tune.ranking import (
-    arm_of,
-    complete_rounds,
-    finalists,
-    launchable,
-    spread_of,
-    usable,
-)
+from eaglecfg.tune.ranking import arm_of, compared_launches, ran_key, spread_of, usable
+from eaglecfg.tune.rewrites import Pair, shared_rewrites, verdict_words
+from eaglecfg.tune.rows import Compared, Row, make_rows
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
 from eaglecfg.tune.step_cost import rests_on_acceptance, title
-
-
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """One setting against a baseline, as factors. ``low`` and ``high`` are None where there is one launch
-    only."""
-
-    ratio: float
-    low: float | None
-    high: float | None
-    p: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One setting. Speeds are geometric means over launches, by concurrency; ``accept_length`` and
-    ``step_ms`` pool the counters of all launches. ``launches`` count good ones. ``spread`` is the standard
-    deviation of one launch as a share. ``final`` tells whether the numbers come from the rounds, or from the
-    search alone. ``latency_ms`` holds percentiles (``ttft_p99``), ``per_position[i]`` is the share of verify
-    steps that accepted more than i drafts: means over launches, by concurrency."""
-
-    arm: str
-    label: str
-    role: str
-    launches: int
-    failed: int
-    final: bool
-    tokens_per_s: Mapping[int, float]
-    accept_length: float | None
-    step_ms: Mapping[int, float]
-    spread: float | None
-    against_as_is: Gain | None
-    against_off: Gain | None
-    tied: bool
-    fastest: bool
-    winner: bool
-    agreement: float | None
-    startup_s: float | None
-    notes: tuple[str, ...]
-    latency_ms: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    per_position: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+from eaglecfg.tune.unlaunched import Unlaunched, find_unlaunched, unlaunched_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +39,8 @@ class Results:
     ``cycles`` tell what a cycle is made of, where several step counts show it.
     ``proofs`` are what launches with NCCL's log on said, as the ledger has it. ``step_cost`` is
     the accept length that was simulated, None where acceptance is real; ``barred`` are
-    settings that are faster then, and cannot win, as only real acceptance could recommend them.
+    settings that are faster then, and cannot win, as only real acceptance could recommend them. ``answers``
+    are sentences on greedy answers that agree less with the baseline's than those of baselines do.
     """
 
     rows: tuple[Row, ...]
@@ -111,25 +67,31 @@ class Results:
     held_back: Mapping[str, tuple[int, float]] = field(default_factory=dict)
     baseline: str = AS_IT_STANDS
     stands: bool = True
+    unlaunched: Unlaunched | None = None
+    shared: tuple[Pair, ...] = ()
+    search_speeds: tuple[Mapping[int, float], ...] = ()
+    answers: tuple[str, ...] = ()
 
 
 def make_results(design: Design, history: History, finished: str) -> Results:
     """Reduce a history. ``finished`` says why the study ended, empty while it runs."""
-    rounds = complete_rounds(design, history)
+    launches = compared_launches(design, history)
+    rounds = {key: [item.score for item in row] for key, row in launches.items()}
     count = len(next(iter(rounds.values()), ()))
     enough = count >= 2 and len(rounds) >= 2
     keys = [ran_key(history, arm) for arm in (design.as_is, design.off) if arm is not None]
     in_rounds = [key for key in keys if key in rounds]
     analysis = compare(rounds, in_rounds[0]) if enough and in_rounds else None
     versus_off = compare(rounds, in_rounds[-1]) if enough and in_rounds else None
-    lost = history.condemned().get(design.baseline.key) if design.baseline is not None else None
+    lost = _lost(design, history)
     winner = _winner(design, history, analysis, rounds) if lost is None else None
     spread, seen = spread_of(history)
     if analysis is not None and analysis.freedom > 0:
         spread, seen = analysis.spread, True
     arms = len(rounds) or design.final_arms
-    rows = _rows(design, history, analysis, versus_off, winner)
-    as_is = ran_key(history, design.as_is) if design.as_is is not None else None
+    shared = shared_rewrites(history)
+    rows = make_rows(design, history, Compared(analysis, versus_off, launches, winner, shared))
+    unlaunched = find_unlaunched(design, history, finished)
     return Results(
         rows=rows,
         failures=tuple(item for item in history.launches if not item.ok and not item.forgiven),
@@ -137,19 +99,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         winner=winner,
         verdict=(
             *([title(design.step_cost)] if design.step_cost is not None else []),
-            *conclude(
-                as_is,
-                rows,
-                analysis,
-                winner,
-                finished,
-                lost,
-                refused="as it stands" in design.rejected,
-                absent=design.stands is None,
-                aside=history.aside,
-                barred=tuple(_barred(design, history, analysis)),
-                real=design.step_cost is None,
-            ),
+            *_verdict(design, history, rows, analysis, winner, finished, unlaunched_words(unlaunched)),
             *proof_words(history.proofs, winner.key if winner is not None else None),
         ),
         spread=spread,
@@ -171,7 +121,56 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         barred=tuple(_barred(design, history, analysis).values()),
         baseline=AS_IT_STANDS if design.stands is not None else SPECULATION_OFF,
         stands=design.stands is not None,
+        unlaunched=unlaunched,
+        shared=tuple(shared),
+        search_speeds=_search_speeds(design, history),
     )
+
+
+def _verdict(
+    design: Design,
+    history: History,
+    rows: Sequence[Row],
+    analysis: Analysis | None,
+    winner: Arm | None,
+    finished: str,
+    unlaunched: Sequence[str],
+) -> tuple[str, ...]:
+    """The sentences on what was compared, on what the servers made of it by themselves, and on what was not
+    launched."""
+    base = ran_key(history, design.baseline) if design.baseline is not None else ""
+    named = [row for row in rows if row.winner or row.arm == base]
+    return conclude(
+        ran_key(history, design.as_is) if design.as_is is not None else None,
+        rows,
+        analysis,
+        winner,
+        finished,
+        _lost(design, history),
+        refused="as it stands" in design.rejected,
+        absent=design.stands is None,
+        aside=history.aside,
+        barred=tuple(_barred(design, history, analysis)),
+        real=design.step_cost is None,
+        more=(*verdict_words({row.label: row.rewritten for row in named}), *unlaunched),
+    )
+
+
+def _lost(design: Design, history: History) -> Launch | None:
+    """The failure for which the baseline could not be measured."""
+    return history.condemned().get(design.baseline.key) if design.baseline is not None else None
+
+
+def _search_speeds(design: Design, history: History) -> tuple[Mapping[int, float], ...]:
+    """Speeds of the baseline in the search by concurrency, one for each stretch between two moves."""
+    base = ran_key(history, design.baseline) if design.baseline is not None else ""
+    out = []
+    for segment in range(history.segment + 1):
+        good = [item for item in history.of(base) if item.phase != ROUND and item.segment == segment]
+        levels = sorted({level for item in good for level in item.scores})
+        speeds = {level: [item.scores[level] for item in good if level in item.scores] for level in levels}
+        out.append({level: math.exp(mean(values)) for level, values in speeds.items()})
+    return tuple(out) if any(out) else ()
 
 
 def _steps(moves: Mapping[int, float]) -> Iterator[float]:
@@ -193,11 +192,6 @@ def _held_back(launches: Sequence[Launch]) -> dict[str, tuple[int, float]]:
 
 def _median(values: Sequence[float]) -> float | None:
     return sorted(values)[len(values) // 2] if values else None
-
-
-def ran_key(history: History, arm: Arm) -> str:
-    """The key of what the server makes of ``arm``."""
-    return history.aliases().get(arm.key, arm.key)
 
 
 def _winner(
@@ -234,146 +228,3 @@ def simplicity(arm: Arm) -> tuple[int, int]:
     """Fewer changed keys first (the shape of speculation counts once), then fewer draft tokens."""
     changed = {path[:1] if path[0] == "speculative" else path for path in map(spelled, arm.changed)}
     return len(changed), arm.draft_tokens
-
-
-def _rows(
-    design: Design,
-    history: History,
-    analysis: Analysis | None,
-    versus_off: Analysis | None,
-    winner: Arm | None,
-) -> tuple[Row, ...]:
-    fixed = {arm.key: arm for arm in (*design.baselines, *design.arms)}
-    launched = [key for item in history.launches for key in (item.arm, item.ran)]
-    keys = list(dict.fromkeys([*fixed, *launched]))
-    final = {ran_key(history, arm) for arm in finalists(design, history)}
-    rows = [
-        _row(design, history, key, final, analysis, versus_off, winner) for key in keys if key in launched
-    ]
-    return tuple(sorted(rows, key=lambda row: (not row.final, -_speed(row))))
-
-
-def _speed(row: Row) -> float:
-    values = list(row.tokens_per_s.values())
-    return math.exp(mean([math.log(value) for value in values])) if values else 0.0
-
-
-def _row(
-    design: Design,
-    history: History,
-    key: str,
-    final: set[str],
-    analysis: Analysis | None,
-    versus_off: Analysis | None,
-    winner: Arm | None,
-) -> Row:
-    in_rounds = bool(history.of(key, ROUND)) and key in final
-    good = history.of(key, ROUND) if in_rounds else history.of(key)
-    arm = arm_of(design, history, key)
-    label = arm.label if arm is not None else str(history.arms[key]["label"])
-    levels = sorted({level for item in good for level in item.scores})
-    scores = [item.score for item in good]
-    same = [item.agreement for item in good if item.agreement is not None]
-    phase = (ROUND,) if in_rounds else ()
-    return Row(
-        arm=key,
-        label=label,
-        role=_role(design, history, key),
-        launches=len(history.of(key)),
-        failed=sum(not item.ok and not item.forgiven for item in history.launches if item.arm == key),
-        final=in_rounds,
-        tokens_per_s={level: math.exp(mean([item.scores[level] for item in good])) for level in levels},
-        accept_length=_pooled([item.counters[level] for item in good for level in levels], 0, 1),
-        step_ms={
-            level: ms
-            for level in levels
-            if (ms := _pooled([item.counters[level] for item in good], 2, 3)) is not None
-        },
-        spread=math.sqrt(sum((s - mean(scores)) ** 2 for s in scores) / (len(scores) - 1))
-        if len(scores) > 1
-        else None,
-        against_as_is=_gain(history, key, design.stands, analysis, phase),
-        against_off=_gain(history, key, design.off, versus_off, phase),
-        tied=analysis is not None and key in analysis.ties,
-        fastest=analysis is not None and key == analysis.best,
-        winner=winner is not None and key == winner.key,
-        agreement=mean(same) if same else None,
-        startup_s=mean([item.startup_s for item in good]) if good else None,
-        latency_ms=_latency(good),
-        per_position=_positions(good),
-        notes=(*_notes(history, key), *_left_out(design, history, key)),
-    )
-
-
-def _latency(launches: Sequence[Launch]) -> dict[int, dict[str, float]]:
-    out: dict[int, dict[str, float]] = {}
-    for level in sorted({level for item in launches for level in item.latency}):
-        rows = [item.latency[level] for item in launches if level in item.latency]
-        known = [name for name in rows[0] if all(name in row for row in rows)]
-        out[level] = {name: round(mean([row[name] for row in rows]), 4) for name in known}
-    return out
-
-
-def _positions(launches: Sequence[Launch]) -> dict[int, tuple[float, ...]]:
-    out: dict[int, tuple[float, ...]] = {}
-    for level in sorted({level for item in launches for level in item.positions}):
-        rows = [item.positions[level] for item in launches if level in item.positions]
-        out[level] = tuple(round(mean(shares), 6) for shares in zip(*rows, strict=False))
-    return out
-
-
-def _role(design: Design, history: History, key: str) -> str:
-    roles = []
-    if design.as_is is not None and key in (design.as_is.key, ran_key(history, design.as_is)):
-        roles.append("as it stands")
-    if design.off is not None and key == design.off.key:
-        roles.append("as it stands, off" if design.stands is design.off else "off")
-    return ", ".join(roles)
-
-
-def _pooled(counters: Sequence[Sequence[float]], top: int, bottom: int) -> float | None:
-    """Sum over sum; None where nothing was counted."""
-    below = sum(row[bottom] for row in counters)
-    return sum(row[top] for row in counters) / below if below else None
-
-
-def _gain(
-    history: History, key: str, baseline: Arm | None, analysis: Analysis | None, phases: tuple[str, ...]
-) -> Gain | None:
-    other_key = ran_key(history, baseline) if baseline is not None else key
-    if other_key == key:
-        return None
-    if analysis is not None and analysis.baseline == other_key:
-        for item in analysis.comparisons:
-            if item.arm == key:
-                return Gain(item.ratio, item.low, item.high, item.p_holm)
-    own, other = history.of(key, *phases), history.of(other_key, *phases)
-    if not own or not other:
-        return None
-    return Gain(math.exp(mean([i.score for i in own]) - mean([i.score for i in other])), None, None, None)
-
-
-def _left_out(design: Design, history: History, key: str) -> tuple[str, ...]:
-    """That the space was edited since a setting was asked for."""
-    asked = any(item.arm == key for item in history.launches)
-    if not asked or launchable(design, history, key) is not None:
-        return ()
-    return ("the space does not have it any more: it is neither launched again nor compared",)
-
-
-def _notes(history: History, key: str) -> tuple[str, ...]:
-    notes = []
-    for item in history.launches:
-        if item.arm == key and item.ran != key:
-            changes = ", ".join(f"{flag} {asked} -> {ran}" for flag, (asked, ran) in item.rewritten.items())
-            notes.append(f"the server rewrites it: {changes}")
-        if item.arm == key and not item.ok and not item.forgiven:
-            notes.append(f"{item.failure}: {item.message}")
-        if item.ran == key:
-            notes += [f"over the limit: {limit}" for limit in item.limits]
-            notes += [
-                f"its last blocks at concurrency {level} were left out in the search: it was far behind the "
-                f"baseline on the same prompts"
-                for level in item.curtailed
-            ]
-    return tuple(dict.fromkeys(notes))

@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg.tune.account import HEADER, account_line
-from eaglecfg.tune.conclusion import interval, percent, spread_words
+from eaglecfg.tune.conclusion import interval, percent, slower_words, spread_words
 from eaglecfg.tune.cycle import cycle_lines
 from eaglecfg.tune.drift import MOST_DRIFTS
+from eaglecfg.tune.gains import Gain
 from eaglecfg.tune.history import MACHINE_FAILURES
-from eaglecfg.tune.results import Gain, Results, Row
+from eaglecfg.tune.results import Results
+from eaglecfg.tune.rewrites import rewrite_words, shared_words
+from eaglecfg.tune.rows import Row
 
 RESULT_JSON = "result.json"
 RESULT_MARKDOWN = "result.md"
@@ -65,7 +68,10 @@ def _cells(row: Row, levels: Sequence[int], step_cost: float | None, *, off: boo
     marks = [row.role] if row.role and row.role != row.label else []
     marks += ["winner"] if row.winner else []
     marks += ["fastest"] if row.fastest else ["tied"] if row.tied else []
-    marks += [] if row.final or not row.launches else ["search only"]
+    if row.left_out:
+        marks.append("taken out of the space")
+    elif row.searched and not row.final:
+        marks.append("search only")
     steps = [f"{row.step_ms[level]:.2f}" for level in levels if level in row.step_ms]
     return [
         row.label + (f"\n({', '.join(marks)})" if marks else ""),
@@ -87,7 +93,7 @@ def _accepts(row: Row, step_cost: float | None) -> str:
 
 def _speed(row: Row, level: int, *, named: bool) -> str:
     value = row.tokens_per_s.get(level)
-    text = "-" if value is None else f"{value:.0f}" if value >= 1000 else f"{value:.1f}"
+    text = "-" if value is None else _number(value)
     return f"{text} at {level}" if named else text
 
 
@@ -195,6 +201,7 @@ def footnotes(results: Results) -> list[str]:
             f"The machine's own speed moved during the search ({moves}): what was measured meanwhile was set "
             f"aside{cut}."
         )
+    notes += [*_search_words(results), *shared_words(results.shared)]
     for reason, (count, most) in results.held_back.items():
         notes.append(
             f"In {count} of {sum(row.launches for row in results.rows)} launches a GPU was held back "
@@ -211,7 +218,32 @@ def footnotes(results: Results) -> list[str]:
             f"Within one launch, passes over the same prompts differed by {results.wander * 100:.0f} % "
             f"(median of launches): the machine's own speed wanders, by more than settings may differ."
         )
-    return notes
+    return [*notes, *results.answers]
+
+
+def _search_words(results: Results) -> list[str]:
+    """That speeds of the search are no speeds of the rounds: other prompts, other hours."""
+    only = any(row.searched and not row.final for row in results.rows)
+    if not only or not results.search_speeds or not (results.rounds or results.moves):
+        return []
+    many = len({level for speeds in results.search_speeds for level in speeds}) > 1
+    told = [
+        " and ".join(f"{_number(value)}{f' at {level}' if many else ''}" for level, value in speeds.items())
+        for speeds in results.search_speeds
+        if speeds
+    ]
+    first, *later = told
+    moved = "".join(f", then {speed}" for speed in later)
+    moved = f"{moved} as the machine's speed moved" if later else ""
+    return [
+        f"Speeds of what is marked (search only) are of the search, which has prompts and hours of its own "
+        f"(workload.holdout): there {results.baseline} came to {first} tok/s{moved}. Their percentages "
+        f"compare each with it in its own stretch of the search, not with the speeds of the rounds."
+    ]
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 1000 else f"{value:.1f}"
 
 
 def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
@@ -225,7 +257,15 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
         "verdict": list(results.verdict),
         "winner": None
         if winner is None
-        else {"arm": winner.key, "label": winner.label, "values": dict(winner.values)},
+        else {
+            "arm": winner.key,
+            "label": winner.label,
+            "values": dict(winner.values),
+            "slower_at": dict(gain.slower_at) if (gain := _winning(results)) is not None else {},
+        },
+        "not_launched": None if results.unlaunched is None else asdict(results.unlaunched),
+        "rewritten": list(map(rewrite_words, results.shared)),
+        "search_speeds": [dict(speeds) for speeds in results.search_speeds],
         "spread": {"launch": results.spread, "seen": results.seen},
         "resolves": results.resolves if results.resolves != float("inf") else None,
         "wander": results.wander,
@@ -247,6 +287,18 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
             for item in results.failures
         ],
     }
+
+
+def _winning(results: Results) -> Gain | None:
+    row = next((row for row in results.rows if row.winner), None)
+    return (row.against_as_is or row.against_off) if row is not None else None
+
+
+def slower_winner(results: Results) -> str:
+    """Where the winner is slower than the baseline, in words; empty where it is not, or where there is
+    none."""
+    gain = _winning(results)
+    return slower_words(gain) if gain is not None else ""
 
 
 def headline(name: str, results: Results) -> str:

@@ -67,6 +67,7 @@ def make(
 class Simulation:
     """Drives a design to its end. ``spread`` is one launch's deviation in logs, ``drift`` per launch;
     ``weather`` is what else the machine adds to the launch of a number,
+    ``more`` what a good launch leaves besides its score,
     ``cycle`` the milliseconds of a verify step. With ``blocks``, a launch has so many, each with a deviation
     ``block_spread`` of its own; ``futility`` leaves the last of bad ones out."""
 
@@ -78,6 +79,7 @@ class Simulation:
     fault: Fault = lambda arm, number: ""
     cycle: Callable[[Arm], float] = lambda arm: 8.0
     weather: Callable[[int], float] = lambda number: 0.0
+    more: Callable[[Wanted, float], Mapping[str, Any]] = lambda step, score: {}
     blocks: int = 0
     block_spread: float = 0.0
     futility: bool = True
@@ -128,7 +130,7 @@ class Simulation:
             round=step.round,
             conditions="c",
             folder="",
-            again="",
+            again=step.again,
         )
         failure = self.fault(step.arm, number)
         weather = self.drift * number + self.weather(number)
@@ -153,6 +155,7 @@ class Simulation:
             ran=step.arm.key,
             ran_arm=None,
         )
+        self.events[-1].data.update({} if failure else self.more(step, score))  # type: ignore[attr-defined]
 
     def measured(self, step: Wanted, score: float) -> tuple[list[float], bool]:
         """The blocks of a launch, and whether the last ones were left out."""

@@ -9,7 +9,9 @@ from dataclasses import replace
 import pytest
 
 from eaglecfg.tune.account import account_line, account_of
-from eaglecfg.tune.results import Gain, Results, Row, make_results
+from eaglecfg.tune.gains import Gain
+from eaglecfg.tune.results import Results, make_results
+from eaglecfg.tune.rows import Row
 from eaglecfg.tune.tables import WIDTH, footnotes, header, markdown, remarks, table, text_table
 from tests.tune.simulate import Simulation, make
 from tests.tune.test_schedule import STEPS, WIDE, by_steps
