@@ -180,7 +180,8 @@ class Client:
                 if keep_ids:
                     ids = join_ids(ids, json.loads(data).get("output_ids") or [])
         finish(exchange, last)
-        exchange.output_ids = tuple(ids)
+        if keep_ids:
+            exchange.output_ids = tuple(ids)
 
     def _note_tokens(self, exchange: Exchange, data: bytes, now: float, *, virtual: bool) -> None:
         match = COMPLETION.search(data)
@@ -212,6 +213,13 @@ def join_ids(so_far: list[int], chunk: list[int]) -> list[int]:
     return chunk if cumulative and so_far else so_far + chunk
 
 
+def whole_ids(given: Any, tokens: int) -> tuple[int, ...]:
+    """The ids of an answer by its last chunk; empty where a server sends increments, or no ids."""
+    if not isinstance(given, list) or len(given) < tokens or not all(type(one) is int for one in given):
+        return ()
+    return tuple(given)
+
+
 def finish(exchange: Exchange, last: bytes) -> None:
     """Take the final chunk apart."""
     try:
@@ -229,6 +237,7 @@ def finish(exchange: Exchange, last: bytes) -> None:
     meta = answer.get("meta_info")
     exchange.meta = meta if isinstance(meta, dict) else {}
     exchange.text = str(answer.get("text") or "")
+    exchange.output_ids = whole_ids(answer.get("output_ids"), exchange.tokens)
     if not exchange.meta:
         exchange.error = "the answer ended without meta_info"
     elif exchange.finish == "abort":

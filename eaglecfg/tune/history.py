@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from eaglecfg.tune.answers import Compared, judged
 from eaglecfg.tune.arm import OFF
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.statistics import mean
@@ -54,6 +55,8 @@ class Launch:
     ``held_back`` is the share of its time in which a GPU's clocks were, by reason.
     ``segment`` counts the moves of the machine's speed before it, ``drifted``: measured while it moved.
     ``extra``: a launch of the baseline that only looks whether that speed has moved.
+    ``agreement`` is the mean share of its greedy answers up to the first difference from those of a launch of
+    the baseline ``against``, ``compared`` what was counted there; None where nothing was compared.
     """
 
     n: int
@@ -88,6 +91,8 @@ class Launch:
     held_back: Mapping[str, float] = field(default_factory=dict)
     latency: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     positions: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    compared: Compared | None = None
+    against: str = ""
 
     @property
     def ok(self) -> bool:
@@ -259,9 +264,8 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
         elif event.kind == "proof" and data["conditions"] == conditions:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    return History(
-        tuple(launches), tuple(told), arms, started, last, aside, moves, proofs, tuple(checks), cut_off
-    )
+    whole = judged(launches, checks, arms)
+    return History(whole, tuple(told), arms, started, last, aside, moves, proofs, tuple(checks), cut_off)
 
 
 def _elsewhere(events: Sequence[Event], conditions: str, place: Place | None) -> set[int]:
@@ -337,4 +341,6 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         latency={int(level): values for level, values in data.get("latency", {}).items()},
         positions={int(level): values for level, values in data.get("positions", {}).items()},
         blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
+        compared=Compared(*data["compared"]) if data.get("compared") else None,
+        against=data.get("against", ""),
     )

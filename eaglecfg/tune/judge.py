@@ -4,64 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from eaglecfg.engines.arguments import arguments
 from eaglecfg.schema.deployment import Deployment
+from eaglecfg.tune.answers import Reference
 from eaglecfg.tune.arm import OFF, Arm, apply, arm_key, changed_keys, spelled
 from eaglecfg.tune.label import label_of
 from eaglecfg.tune.limits import broken_limits
 from eaglecfg.tune.space import Space
-from eaglecfg.tune.statistics import mean
 from eaglecfg.tune.step_cost import not_simulated
 from eaglecfg.tune.trial import Block, LaunchResult
-
-GROSS = 0.2
-"""Agreement with the baseline's greedy output below which an output is wrong, until baselines were
-compared with each other. bf16 ties part two right outputs somewhere in the middle, not in the first
-tokens."""
-
-LEARNED = 0.5
-"""Later: this share of the lowest agreement between launches of the baselines."""
-
-Outputs = Sequence[Sequence[int]]
-
-
-@dataclass(slots=True)
-class BaselineOutputs:
-    """Greedy output of a baseline, per set of prompts, and how far launches of the baselines agree with
-    it."""
-
-    outputs: dict[bool, Outputs] = field(default_factory=dict)
-    agreements: list[float] = field(default_factory=list)
-
-    @property
-    def floor(self) -> float:
-        """The least agreement of an output that is not wrong."""
-        return LEARNED * min(self.agreements) if self.agreements else GROSS
-
-    def learn(self, in_round: bool, outputs: Outputs, agreement: float | None) -> None:
-        """Take in a launch of a baseline: the first one's output is what others are held against."""
-        if in_round not in self.outputs and outputs:
-            self.outputs[in_round] = outputs
-        elif agreement is not None:
-            self.agreements.append(agreement)
-
-
-def agreement(one: Outputs, two: Outputs) -> float | None:
-    """Mean share of each output up to the first difference; None where there is nothing to compare."""
-    pairs = [(a, b) for a, b in zip(one, two, strict=False) if a or b]
-    if not pairs:
-        return None
-    return mean([_common(a, b) / max(len(a), len(b)) for a, b in pairs])
-
-
-def _common(one: Sequence[int], two: Sequence[int]) -> int:
-    for index, (a, b) in enumerate(zip(one, two, strict=False)):
-        if a != b:
-            return index
-    return min(len(one), len(two))
 
 
 def rewritten(asked: Deployment, runs: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
@@ -199,25 +152,23 @@ def ended(
     space: Space,
     arm: Arm,
     limits: Mapping[str, float],
-    reference: Outputs,
-    floor: float,
+    reference: Reference,
+    *,
+    in_round: bool,
     step_cost: float | None = None,
 ) -> dict[str, Any]:
     """The fields of the ledger's ``ended`` event for one result.
 
-    ``reference`` is the baseline's greedy output, empty where there is none yet, ``floor`` the least
-    agreement. ``step_cost`` is the accept length that the server was to simulate.
+    ``reference`` has the baseline's greedy answers; what comes of the comparison is judged where the ledger
+    is folded. ``step_cost`` is the accept length that the server was to simulate.
     """
     failure, message = result.failure or "", result.message
-    same = agreement(result.outputs, reference) if reference and result.outputs else None
+    compared, same = reference.compare(result.answers, in_round=in_round)
     if not failure and not scores_of(result.blocks):
         failure, message = "output", "no tokens were measured"
     if not failure and step_cost is not None:
         message = not_simulated(arm.deployment, step_cost, result.blocks)
         failure = "output" if message else ""
-    if not failure and same is not None and same < floor:
-        failure = "output"
-        message = f"greedy output agrees with the baseline's in {same:.0%}, expected at least {floor:.0%}"
     changes = rewritten(arm.deployment, result.runs) if not failure else {}
     ran = arm_that_ran(space, arm, changes)
     return {
@@ -234,6 +185,8 @@ def ended(
         "timings": dict(result.timings),
         "seconds": round(result.timings.get("total", 0.0), 3),
         "agreement": None if same is None else round(same, 4),
+        "compared": None if compared is None else [compared.answers, compared.parted, compared.tokens],
+        "against": reference.arms.get(in_round, "") if compared is not None else "",
         "engine_version": str(result.server_info.get("version") or ""),
         "rewritten": {flag: list(pair) for flag, pair in changes.items()},
         "limits": list(broken_limits(limits, result.blocks)) if not failure else [],

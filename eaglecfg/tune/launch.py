@@ -360,7 +360,7 @@ class _Launch:
             lines=failure.lines if failure else (),
             startup_s=None if self.startup_s is None else round(self.startup_s, 3),
             blocks=tuple(measurement.blocks) if measurement else (),
-            outputs=tuple(measurement.outputs) if measurement else (),
+            answers=dict(measurement.answers) if measurement else {},
             warmups=tuple(measurement.warmups) if measurement else (),
             server_info=info,
             runs={name: value for name, value in info.items() if is_setting(value)},

@@ -30,6 +30,12 @@ def never(concurrency: int, speeds: Sequence[float]) -> bool:
     return False
 
 
+TOKEN_BYTES = 4
+"""Bytes of text that a token comes to, roughly."""
+
+MOST_ANSWERS = 32
+"""Measured answers kept of each concurrency, to be compared with other launches'."""
+
 MOST_PASSES = 200
 """Passes over one stretch of prompts at most, however fast the server."""
 
@@ -51,7 +57,7 @@ class Measurement:
     num_steps: int | None = None
     enough: Enough = never
     blocks: list[Block] = field(default_factory=list)
-    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    answers: dict[str, tuple[int, ...]] = field(default_factory=dict)
     warmups: list[WarmUp] = field(default_factory=list)
     curtailed: list[int] = field(default_factory=list)
 
@@ -108,6 +114,7 @@ class Measurement:
         loads, flushed = await self._passes(
             "block", concurrency, index, self._slice(first, size), first, seconds
         )
+        self._keep_answers(concurrency, first, loads[0])
         block = block_of(loads, index, self._sampling(), self.num_steps, flushed=flushed)
         self.blocks.append(block)
         self.progress("block", {"block": block})
@@ -137,21 +144,35 @@ class Measurement:
                 passes = min(MOST_PASSES, round(seconds / load.steady_seconds))
         return loads, flushed
 
+    def _keep_answers(self, concurrency: int, first: int, load: Load) -> None:
+        """What measured requests answered, where they are greedy: that costs nothing more."""
+        if not self.plan.greedy_check or self.plan.temperature > 0:
+            return
+        have = sum(name.startswith(f"{concurrency}/") for name in self.answers)
+        for place, exchange in enumerate(load.exchanges, first):
+            name = f"{concurrency}/{place % len(self.prompts)}"
+            if have < MOST_ANSWERS and name not in self.answers and exchange.output_ids:
+                self.answers[name] = exchange.output_ids[: self.plan.output_tokens]
+                have += 1
+
     async def _check(self) -> None:
-        """Greedy output of fixed prompts, one at a time, to be compared with other launches'."""
-        if not self.plan.greedy_check:
+        """Greedy answers to fixed prompts, one at a time, to be compared with other launches', where no
+        measured request gave any: at another temperature, or from a server that sends no whole ids."""
+        plan = self.plan
+        if not plan.greedy_check or self.answers:
             return
         await self.client.flush_cache()
-        sampling = Sampling(self.plan.greedy_tokens, 0.0, self.plan.ignore_eos)
+        count, tokens = plan.whole_check
+        sampling = Sampling(tokens, 0.0, plan.ignore_eos)
         self.pulse.warming = True  # one request alone may be a batch size that the server has not seen
-        for number, prompt in enumerate(self.prompts[: self.plan.greedy_check]):
+        for number, prompt in enumerate(self.prompts[:count]):
             exchange = await self.client.generate(prompt, sampling, number, keep_ids=True)
             self.pulse.warming = False
             self.record([as_row("check", 1, number, exchange, self.num_steps)])
             refuse([exchange], sampling)
             # A server without output_ids is compared by its text.
-            self.outputs.append(exchange.output_ids or tuple(exchange.text.encode()))
-        self.progress("check", {"prompts": len(self.outputs)})
+            self.answers[f"check/{number}"] = exchange.output_ids or in_pieces(exchange.text)
+        self.progress("check", {"prompts": len(self.answers)})
 
     def _sampling(self) -> Sampling:
         plan = self.plan
@@ -167,6 +188,14 @@ class Measurement:
         self.record(
             [as_row(phase, concurrency, index, exchange, self.num_steps) for exchange in load.exchanges]
         )
+
+
+def in_pieces(text: str) -> tuple[int, ...]:
+    """Text as numbers that each stand for about as much as a token does."""
+    raw = text.encode()
+    return tuple(
+        int.from_bytes(raw[place : place + TOKEN_BYTES], "big") for place in range(0, len(raw), TOKEN_BYTES)
+    )
 
 
 def agree(speeds: Sequence[float], tolerance: float) -> bool:

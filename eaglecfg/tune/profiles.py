@@ -74,7 +74,8 @@ def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan, start_s: float | 
     """Seconds that one launch is assumed to take: start (``start_s``, where the study says it), two windows
     of warm-up, blocks, greedy check."""
     start = QUICK_START_S if ships_with_eaglecfg(prefix) else start_s or ENGINE_START_S
-    seconds = plan.greedy_check * plan.greedy_tokens / ASSUMED_TOKENS_PER_S
+    count, tokens = plan.whole_check if plan.greedy_check and plan.temperature > 0 else (0, 0)
+    seconds = count * tokens / ASSUMED_TOKENS_PER_S
     for level in plan.concurrency:
         block, window = max(plan.requests_per_block, level), max(plan.warmup_requests, level)
         each = plan.output_tokens / level / ASSUMED_TOKENS_PER_S

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eaglecfg.tune.account import Account, account_of, launch_rows
+from eaglecfg.tune.answer_words import agreement_words, doubt_words
 from eaglecfg.tune.arm import Arm, spelled
 from eaglecfg.tune.conclusion import AS_IT_STANDS, SPECULATION_OFF, conclude
 from eaglecfg.tune.cycle import Cycle, find_cycles
@@ -100,6 +101,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         verdict=(
             *([title(design.step_cost)] if design.step_cost is not None else []),
             *_verdict(design, history, rows, analysis, winner, finished, unlaunched_words(unlaunched)),
+            *doubt_words(history, winner),
             *proof_words(history.proofs, winner.key if winner is not None else None),
         ),
         spread=spread,
@@ -121,6 +123,7 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         barred=tuple(_barred(design, history, analysis).values()),
         baseline=AS_IT_STANDS if design.stands is not None else SPECULATION_OFF,
         stands=design.stands is not None,
+        answers=agreement_words(history),
         unlaunched=unlaunched,
         shared=tuple(shared),
         search_speeds=_search_speeds(design, history),

@@ -12,6 +12,11 @@ FailureClass = Literal[
 """Why a launch gave no numbers. ``client`` and ``machine`` say nothing about the setting; the others do."""
 
 
+LEAST_CHECKED, MOST_CHECKED, MOST_CHECK_TOKENS = 8, 32, 2048
+"""Prompts of a greedy check over whole answers, between the first two: as many as come to so many tokens.
+Fewer prompts cannot tell wrong answers from ties."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """One request's input: token ids, or text that the server tokenises. Exactly one of the two is given."""
@@ -44,10 +49,12 @@ class MeasurePlan:
     ``requests_per_block`` requests.
 
     The highest concurrency runs first. ``warmup_requests`` is the least number of requests of a
-    warm-up; it goes on until two windows agree, at most ``warmup_limit`` times that. ``greedy_check``
-    prompts are generated one at a time with temperature 0 and their token ids recorded. On a fast server the
+    warm-up; it goes on until two windows agree, at most ``warmup_limit`` times that. On a fast server the
     requests of a block are sent again, as often as makes it about ``block_seconds`` long, those of a warm-up
     window ``warmup_seconds``: always all of them, so that every setting answers the same prompts.
+    At temperature 0 whole answers of measured requests are kept to be compared with other launches'; else
+    ``whole_check`` says what is generated for that, one at a time. With ``greedy_check`` 0 nothing is
+    compared. ``greedy_tokens`` does nothing any more: it is part of the conditions of older records.
     """
 
     concurrency: tuple[int, ...]
@@ -64,6 +71,12 @@ class MeasurePlan:
     warmup_agreement: float = 0.03
     block_seconds: float = 0.0
     warmup_seconds: float = 0.0
+
+    @property
+    def whole_check(self) -> tuple[int, int]:
+        """Prompts and tokens of the greedy check where the measured requests give no greedy answers."""
+        fit = max(LEAST_CHECKED, MOST_CHECK_TOKENS // max(self.output_tokens, 1))
+        return min(MOST_CHECKED, fit), self.output_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +169,7 @@ class LaunchResult:
     together with the boot id. ``timings`` splits the launch's seconds: startup, warmup, measure, check,
     stop. ``doubtful``: the server was killed, perhaps by somebody outside. ``curtailed`` are concurrencies
     whose last blocks were left out. ``held_back`` is the share of time in which a GPU's clocks were, by
-    reason.
+    reason. ``answers`` are greedy ones by load and prompt.
     """
 
     outcome: Literal["ok", "failed"]
@@ -164,7 +177,6 @@ class LaunchResult:
     lines: tuple[str, ...]
     startup_s: float | None
     blocks: tuple[Block, ...]
-    outputs: tuple[tuple[int, ...], ...]
     server_info: Mapping[str, Any]
     runs: Mapping[str, Any]
     cleanup: Cleanup
@@ -179,6 +191,7 @@ class LaunchResult:
     doubtful: bool = False
     curtailed: tuple[int, ...] = ()
     held_back: Mapping[str, float] = field(default_factory=dict)
+    answers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,4 +208,5 @@ def test_a_launch_measures_it(prefix: tuple[str, ...], launch: Launcher) -> None
     plain = launch(plan=plan, prompts=prompts, limits=limits, command=ServerCommand(prefix))
     assert plain.outcome == "ok", (plain.message, plain.lines)
     assert plain.blocks[0].accept_length is None
-    assert [len(ids) for ids in plain.outputs] == [8, 8]
+    assert {len(ids) for ids in plain.answers.values()} == {16}
+    assert len(plain.answers) == 4

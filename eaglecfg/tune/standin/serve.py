@@ -59,6 +59,7 @@ class Engine:
         sampling = request.get("sampling_params") or {}
         limit = int(sampling.get("max_new_tokens", 128))
         answer = Answer(self.model.num_steps, prompt, limit, ignore_eos=bool(sampling.get("ignore_eos")))
+        answer.increments = bool(self.settings.flags.get("stream_output"))
         if self.faults.has("truncate"):
             answer.limit = max(1, limit // 2)
         with self.lock:
@@ -121,6 +122,8 @@ class Answer:
         self.cached = 0
         self.number = 0
         self.aborted = False
+        self.increments = False
+        self.told = 0
 
     def verified(self, correct: int) -> None:
         """Count a step."""
@@ -168,8 +171,9 @@ class Answer:
             }
         if virtual:
             meta["virtual_time"] = round(self.elapsed, 9)
-        text = "".join(f" {token}" for token in self.ids)
-        return {"text": text, "output_ids": self.ids, "meta_info": meta}
+        new = self.ids[self.told :] if self.increments else self.ids
+        self.told = len(self.ids)
+        return {"text": "".join(f" {token}" for token in new), "output_ids": new, "meta_info": meta}
 
 
 class Handler(BaseHTTPRequestHandler):
