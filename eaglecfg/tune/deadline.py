@@ -10,7 +10,9 @@ from collections.abc import Callable
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.study import Budget
 from eaglecfg.tune.design import Design
-from eaglecfg.tune.history import History
+from eaglecfg.tune.history import ROUND, History
+from eaglecfg.tune.ranking import finalists
+from eaglecfg.tune.schedule import Wanted, may_be_cut, open_cells
 
 CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 
@@ -57,18 +59,30 @@ class Deadline:
         if left is None or design.mode == "rounds":
             return False
         launches = left / launch_seconds(history, self.assumed_s)
-        kept = rounds_kept(design, len(history.settled()) + launches)
+        kept = rounds_kept(design, len(history.paid()) + launches)
         return launches < kept * design.final_arms + 1
 
-    def stop(self, design: Design, history: History, now: float) -> str:
-        """Why the study ends before the next launch, or nothing."""
-        left = self.left_s(history, now)
-        if left is not None and left < launch_seconds(history, self.assumed_s):
+    def stop(self, design: Design, history: History, now: float, step: Wanted | None = None) -> str:
+        """Why the study ends before ``step``, the next launch, or nothing. A round does not begin that there
+        is no time to finish."""
+        left, each = self.left_s(history, now), launch_seconds(history, self.assumed_s)
+        if left is not None and left < each:
             return "the time budget is spent"
+        if left is not None and step is not None and left < each * _begins(design, history, step):
+            return "the time budget is spent: what is left of it is too short for a whole round"
         # What the machine spoilt, and what is launched again to be sure, does not count.
-        if design.launches is not None and len(history.settled()) >= design.launches:
+        if design.launches is not None and len(history.paid()) >= design.launches:
             return f"the budget of {design.launches} launches is spent"
         return ""
+
+
+def _begins(design: Design, history: History, step: Wanted) -> int:
+    """How many launches the round has that ``step`` begins; 0 where it begins none, or one that may be cut
+    off."""
+    begun = any(item.phase == ROUND and item.round == step.round for item in history.settled())
+    if step.phase != ROUND or begun or may_be_cut(design, step.round):
+        return 0
+    return len(open_cells(design, history, finalists(design, history), step.round))
 
 
 def rounds_kept(design: Design, launches: float) -> int:

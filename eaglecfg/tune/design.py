@@ -85,7 +85,7 @@ class Design:
         if self.mode == "rounds":
             return 0
         if self.mode == "screen":
-            return len(self.arms) + len(self.arms) // ANCHOR_EVERY + self.replicates
+            return _once(self.profile, len(self.arms))
         cap = self.launches or self.profile.launches
         return max(cap - self.final_arms * self.kept_rounds, len(self.baselines) + 1)
 
@@ -177,7 +177,7 @@ def _mode(
 
 def _once(profile: Profile, arms: int) -> int:
     """Launches that look at every arm once, anchors and replicates included."""
-    return arms + arms // ANCHOR_EVERY + round(profile.replicates * arms)
+    return arms + max(arms - 1, 0) // (ANCHOR_EVERY - 1) + round(profile.replicates * arms)
 
 
 def _rounds(study: StudyFile, profile: Profile, mode: str, in_round: int, arms: int) -> int:

@@ -19,6 +19,7 @@ from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
 from eaglecfg.tune.ranking import spread_of
+from eaglecfg.tune.schedule import launches_left
 from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import MOST_ROUNDS, resolvable, rounds_for
 from eaglecfg.tune.step_cost import title
@@ -54,10 +55,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     """The plan for what is left of a study."""
     design = opened.design
     launch_s = launch_seconds(history, opened.assumed_launch_s)
-    done = len(history.settled())
-    launches = max(design.total - done, 0)
-    if design.launches is not None:
-        launches = max(min(launches, design.launches - done), 0)
+    launches = launches_left(design, history)
     spread, spread_seen = spread_of(history)
     arms, rounds = design.final_arms, paid_rounds(opened, history)
     return Plan(
@@ -80,7 +78,7 @@ def paid_rounds(opened: Opened, history: History) -> int:
     if left is None or not design.final_arms:
         return paid
     left = max(left - _first_start(opened, history), 0.0)
-    fit = len(history.settled()) + int(left / launch_seconds(history, opened.assumed_launch_s))
+    fit = len(history.paid()) + int(left / launch_seconds(history, opened.assumed_launch_s))
     kept = 0 if design.mode == "rounds" else min(rounds_kept(design, fit), fit // design.final_arms)
     return max(min(paid, max((fit - design.search_launches) // design.final_arms, kept)), 0)
 
@@ -126,8 +124,13 @@ def gain_words(plan: Plan, rounds: int, more: str = "give a larger budget") -> s
 
 def launch_words(design: Design, *, timed: bool = False) -> str:
     """How many launches of what, by mode; ``timed``: time may end the rounds."""
-    rounds = "1 round" if design.rounds == 1 else f"{design.rounds} rounds"
-    finals = f"{rounds} of {design.final_arms} = {design.final_arms * design.rounds} launches"
+    paid = _paid_by_launches(design)
+    if design.mode == "rounds" and not paid:
+        return f"{design.launches} launches of a round of {design.final_arms}: the budget pays for no more"
+    rounds = "1 round" if paid == 1 else f"{paid} rounds"
+    finals = f"{rounds} of {design.final_arms} = {design.final_arms * paid} launches"
+    if paid < design.rounds:
+        finals += ", as the budget pays for no more,"
     if timed and design.mode != "rounds" and design.kept_rounds < design.rounds:
         finals = f"up to {rounds} of {design.final_arms}, as time allows,"
     if design.mode == "rounds":
@@ -241,7 +244,7 @@ def near(path: Path) -> str:
 def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
     """(phase, launches, time) of a whole study."""
     design, each = opened.design, launch_seconds(history, opened.assumed_launch_s)
-    finals = design.final_arms * design.rounds
+    finals = design.final_arms * _paid_by_launches(design)
     rows = [("search", design.search_launches)] if design.search_launches else []
     rows += [("rounds", finals), ("together", design.search_launches + finals)]
     first = {rows[0][0], "together"}  # the phases that hold the first launch
@@ -283,7 +286,7 @@ def _some(labels: Sequence[str], most: int = 4) -> str:
 
 
 def _budget(opened: Opened, plan: Plan, history: History) -> str:
-    budget, done = opened.study.budget, len(history.settled())
+    budget, done = opened.study.budget, len(history.paid())
     parts, left = [], math.inf
     if budget.launches is not None:
         short = f", too few for all of the rounds ({opened.design.total})" if _unpaid(opened.design) else ""

@@ -126,6 +126,17 @@ def compared_launches(design: Design, history: History) -> Mapping[str, list[Lau
     return {key: [cells[key][number] for number in full] for key in order}
 
 
+def open_rounds(design: Design, history: History) -> Mapping[int, int]:
+    """Rounds that are begun and not complete, so that they are not compared -> good launches in them."""
+    used = {item.round for row in compared_launches(design, history).values() for item in row}
+    wanted = {arm.key for arm in finalists(design, history)} - set(history.condemned())
+    found: dict[int, int] = {}
+    for item in history.launches:
+        if item.counts and item.phase == ROUND and item.arm in wanted and item.round not in used:
+            found[item.round] = found.get(item.round, 0) + 1
+    return dict(sorted(found.items()))
+
+
 def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
     """Label of the leading setting and its factor over the baseline, both shrunken; 1.0: it is the baseline.
 

@@ -15,7 +15,7 @@ from eaglecfg.tune.cycle import Cycle, find_cycles
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.proof_words import proof_words
-from eaglecfg.tune.ranking import arm_of, compared_launches, ran_key, spread_of, usable
+from eaglecfg.tune.ranking import arm_of, compared_launches, open_rounds, ran_key, spread_of, usable
 from eaglecfg.tune.rewrites import Pair, shared_rewrites, verdict_words
 from eaglecfg.tune.rows import Compared, Row, make_rows
 from eaglecfg.tune.statistics import MARGIN, Analysis, compare, mean, resolvable
@@ -42,6 +42,11 @@ class Results:
     the accept length that was simulated, None where acceptance is real; ``barred`` are
     settings that are faster then, and cannot win, as only real acceptance could recommend them. ``answers``
     are sentences on greedy answers that agree less with the baseline's than those of baselines do.
+    ``unlaunched`` is what of the space was never launched, ``shared`` what the server makes of every setting
+    by itself, ``search_speeds`` what the baseline came to in the search, by concurrency: one for each stretch
+    between two moves of the machine's speed. ``open_rounds`` counts launches by the number of a round (from
+    0) that is begun and not complete: they are not compared. ``set_aside`` launches were made while the
+    machine's speed moved, ``looked_again`` ones of the baseline looked whether it had.
     """
 
     rows: tuple[Row, ...]
@@ -71,6 +76,9 @@ class Results:
     unlaunched: Unlaunched | None = None
     shared: tuple[Pair, ...] = ()
     search_speeds: tuple[Mapping[int, float], ...] = ()
+    open_rounds: Mapping[int, int] = field(default_factory=dict)
+    set_aside: int = 0
+    looked_again: int = 0
     answers: tuple[str, ...] = ()
 
 
@@ -127,6 +135,9 @@ def make_results(design: Design, history: History, finished: str) -> Results:
         unlaunched=unlaunched,
         shared=tuple(shared),
         search_speeds=_search_speeds(design, history),
+        open_rounds=open_rounds(design, history),
+        set_aside=sum(item.drifted for item in history.launches),
+        looked_again=sum(item.extra for item in history.launches),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from eaglecfg.tune.history import (
     ANCHOR,
     MACHINE_FAILURES,
     MOST_RETRIES,
+    MOVED,
     REPLICATE,
     ROUND,
     SEARCH,
@@ -81,7 +83,7 @@ def next_step(design: Design, history: History, *, search_over: bool = False, si
             return Wanted(arm, last.phase, last.round, again=last.failure)
     if design.mode != "rounds" and not search_over and not _search_done(design, history):
         if drift.to_confirm(design, history) and design.baseline is not None:
-            return Wanted(design.baseline, ANCHOR, again="its speed moved")
+            return Wanted(design.baseline, ANCHOR, again=MOVED)
         step = _search(design, history)
         if step is not None:
             return step
@@ -140,8 +142,8 @@ def _nothing_but_baselines(design: Design, history: History, since: int) -> str:
 
 
 def _steps(history: History) -> list[Launch]:
-    """Settled launches of the search."""
-    return [item for item in history.settled() if item.phase != ROUND]
+    """Launches of the search that are paid for."""
+    return [item for item in history.paid() if item.phase != ROUND]
 
 
 def _search_done(design: Design, history: History) -> bool:
@@ -158,7 +160,7 @@ def _search_done(design: Design, history: History) -> bool:
 def _search(design: Design, history: History) -> Step | None:
     """Baselines, then the space; every eighth launch the baseline, a share of them leaders again."""
     steps = _steps(history)
-    done = {item.arm for item in steps}
+    done = {item.arm for item in history.settled() if item.phase != ROUND}
     condemned, aliases = history.condemned(), history.aliases()
     for arm in design.baselines:
         if arm.key not in done:
@@ -222,12 +224,70 @@ def _leader(design: Design, history: History) -> Arm | None:
 
 def _round(design: Design, history: History, arms: Sequence[Arm]) -> Step:
     """The first open cell; every second round runs backwards, so that a slow drift cancels."""
-    condemned, twice = history.condemned(), doubles(arms, history.aliases())
-    done = {(item.round, item.arm) for item in history.settled() if item.phase == ROUND}
     for number in range(design.rounds):
-        for arm in arms if number % 2 == 0 else reversed(arms):
-            if arm.key in condemned or (arm.key in twice and number > 0):
-                continue
-            if (number, arm.key) not in done:
-                return Wanted(arm, ROUND, number)
+        cells = open_cells(design, history, arms, number)
+        if not cells:
+            continue
+        left = left_to_pay(design, history)
+        if left is not None and left < len(cells) and not may_be_cut(design, number):
+            rest = "the one that is left pays" if left == 1 else f"the {left} that are left pay"
+            words = f": {rest} for no whole round" if left else ""
+            return Finished(f"the budget of {design.launches} launches is spent{words}")
+        return Wanted(cells[0], ROUND, number)
     return Finished("every planned launch is done")
+
+
+def open_cells(design: Design, history: History, arms: Sequence[Arm], number: int) -> list[Arm]:
+    """The arms of a round that are still to be launched in it, in the order of the round."""
+    condemned, twice = history.condemned(), doubles(arms, history.aliases())
+    done = {item.arm for item in history.settled() if item.phase == ROUND and item.round == number}
+    return [
+        arm
+        for arm in (arms if number % 2 == 0 else reversed(arms))
+        if arm.key not in done and arm.key not in condemned and not (arm.key in twice and number > 0)
+    ]
+
+
+def may_be_cut(design: Design, number: int) -> bool:
+    """Whether a round may begin that the budget cannot finish: the first one of a study without a search, as
+    it shows what starts at all."""
+    return design.mode == "rounds" and number == 0
+
+
+def left_to_pay(design: Design, history: History) -> int | None:
+    """What is left of the budget of launches, None where there is none."""
+    return None if design.launches is None else max(design.launches - len(history.paid()), 0)
+
+
+def launches_left(design: Design, history: History) -> int:
+    """Launches that are left of the plan, as far as the budget of launches pays for whole rounds of them.
+    What moves of the machine's speed, failures and the clock will change is not foreseen."""
+    search, budget = _search_left(design, history), left_to_pay(design, history)
+    arms = finalists(design, history)
+    most = math.inf if budget is None else float(budget)
+    total = min(search, most)
+    for number in range(design.rounds):
+        cells = design.final_arms if search else len(open_cells(design, history, arms, number))
+        if total + cells > most and not may_be_cut(design, number):
+            break
+        total = min(total + cells, most)
+    looks = design.mode != "rounds" and search and drift.to_confirm(design, history)
+    return int(total) + bool(looks)
+
+
+def _search_left(design: Design, history: History) -> int:
+    """Launches that the search will still make."""
+    if design.mode == "rounds" or history.segment >= drift.MOST_DRIFTS or _search_done(design, history):
+        return 0
+    steps = _steps(history)
+    if design.mode == "search":
+        return design.search_launches - len(steps)
+    done = {item.arm for item in history.settled() if item.phase != ROUND}
+    index, left = len(steps), len([arm for arm in design.arms if arm.key not in done])
+    again = design.replicates - sum(item.phase == REPLICATE for item in steps)
+    fixed = design.baseline is not None and design.baseline.key not in history.condemned()
+    count = 0
+    while left:
+        anchor = fixed and (index + count) % ANCHOR_EVERY == ANCHOR_EVERY - 1
+        count, left = count + 1, left - (not anchor)
+    return count + max(again, 0)

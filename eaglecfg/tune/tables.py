@@ -194,12 +194,14 @@ def footnotes(results: Results) -> list[str]:
             f"wide enough for all settings together. "
             f"{spread_words(results.spread, results.resolves, results.analysis.rounds)}"
         )
+    notes += _open_round_words(results)
     if results.moves:
         moves = ", ".join(map(percent, results.moves))
         cut = "; the search was cut short for it" if len(results.moves) >= MOST_DRIFTS else ""
         notes.append(
             f"The machine's own speed moved during the search ({moves}): what was measured meanwhile was set "
-            f"aside{cut}."
+            f"aside ({_counted(results.set_aside)}){cut}. No budget of launches pays for these, nor for the "
+            f"{results.looked_again} of the baseline that looked whether it had moved."
         )
     notes += [*_search_words(results), *shared_words(results.shared)]
     for reason, (count, most) in results.held_back.items():
@@ -219,6 +221,20 @@ def footnotes(results: Results) -> list[str]:
             f"(median of launches): the machine's own speed wanders, by more than settings may differ."
         )
     return [*notes, *results.answers]
+
+
+def _counted(count: int) -> str:
+    return "1 launch" if count == 1 else f"{count} launches"
+
+
+def _open_round_words(results: Results) -> list[str]:
+    """Rounds whose launches are not compared, as they are not complete."""
+    why = f" ({results.finished})" if results.finished else " so far"
+    return [
+        f"Round {number + 1} is not complete: what was launched in it ({_counted(count)}) is not "
+        f"compared{why}."
+        for number, count in results.open_rounds.items()
+    ]
 
 
 def _search_words(results: Results) -> list[str]:
@@ -264,6 +280,8 @@ def as_json(name: str, conditions: str, results: Results) -> dict[str, Any]:
             "slower_at": dict(gain.slower_at) if (gain := _winning(results)) is not None else {},
         },
         "not_launched": None if results.unlaunched is None else asdict(results.unlaunched),
+        "open_rounds": {str(number + 1): count for number, count in results.open_rounds.items()},
+        "set_aside": results.set_aside,
         "rewritten": list(map(rewrite_words, results.shared)),
         "search_speeds": [dict(speeds) for speeds in results.search_speeds],
         "spread": {"launch": results.spread, "seen": results.seen},
