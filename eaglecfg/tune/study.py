@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from eaglecfg import __version__
+from eaglecfg.tune.answers import Reference as AnswersReference
+from eaglecfg.tune.answers import recorded_answers
 from eaglecfg.tune.belongs import file_of, refuse_record_of_another
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
@@ -23,7 +25,7 @@ from eaglecfg.tune.futility import Reference, pointless, reference_for
 from eaglecfg.tune.gpu import Gpu
 from eaglecfg.tune.history import ROUND, History, fold
 from eaglecfg.tune.interrupts import Interrupts
-from eaglecfg.tune.judge import BaselineOutputs, described, ended
+from eaglecfg.tune.judge import described, ended
 from eaglecfg.tune.launch import run_launch
 from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
@@ -89,7 +91,7 @@ class StudyRun:
         NCCL's settings once more at the end, with NCCL's log on."""
         self.opened, self.ledger, self.interrupts, self.tell = opened, ledger, interrupts, tell
         self.retry_failed, self.proof, self.check = retry_failed, proof, check
-        self.reference = BaselineOutputs()
+        self.reference = AnswersReference()
         self.unleased = False
         self.place, self.driver = look_around(opened)
         self.stuck = ""
@@ -123,7 +125,7 @@ class StudyRun:
             self._lease(server_command(self.opened, arm.deployment))
         self._look_at_quarantine()
         self._end_orphans()
-        self._recall_outputs()
+        self._recall_answers()
         self._say_what_changed()
         self._forgive()
         self._write("session", **self._session())
@@ -322,16 +324,15 @@ class StudyRun:
             self._write(CLEARED, name=name, marker=launch["marker"])
             self.tell("note", {"text": f"what {name} had left behind is gone: the study goes on"})
 
-    def _recall_outputs(self) -> None:
-        phases = {}
+    def _recall_answers(self) -> None:
+        asked = {}
         counted = {item.n for item in (*self.history.checks, *self.history.launches)}
         for event in self.ledger.events:
             if event.kind == "launch":
-                phases[event.data["n"]] = event.data["phase"] == ROUND
-            elif event.kind == "ended" and event.data["outputs"]:
-                in_round = phases[event.data["n"]]
-                if event.data["n"] in counted:
-                    self.reference.learn(in_round, event.data["outputs"], event.data["agreement"])
+                asked[event.data["n"]] = event.data
+            elif event.kind == "ended" and event.data["n"] in counted:
+                launch, own = asked[event.data["n"]], recorded_answers(event.data)
+                self.reference.learn(launch["arm"]["key"], own, in_round=launch["phase"] == ROUND)
 
     def _lease(self, command: ServerCommand) -> tuple[Gpu, ...]:
         """The GPUs that ``command`` will use, leased."""
@@ -413,14 +414,20 @@ class StudyRun:
     def _end(self, step: Wanted, number: int, result: LaunchResult) -> None:
         in_round = step.phase == ROUND
         limits, cost = self.opened.study.objective.limits, self.opened.design.step_cost
-        reference = self.reference.outputs.get(in_round, ())
-        data = ended(result, self.opened.space, step.arm, limits, reference, self.reference.floor, cost)
+        data = ended(
+            result,
+            self.opened.space,
+            step.arm,
+            limits,
+            self.reference,
+            in_round=in_round,
+            step_cost=cost,
+        )
         keys = {arm.key for arm in self.opened.design.baselines}
-        outputs = result.outputs if step.arm.key in keys and not data["failure"] else ()
+        own = result.answers if step.arm.key in keys and not data["failure"] else {}
+        new = self.reference.learn(step.arm.key, own, in_round=in_round)
         self._look_at_version(data["engine_version"])
-        self._write("ended", n=number, outputs=[list(row) for row in outputs], **data)
-        if outputs:
-            self.reference.learn(in_round, outputs, data["agreement"])
+        self._write("ended", n=number, answers={name: list(ids) for name, ids in new.items()}, **data)
         history = self.history
         if not self.check:
             self._save(history, "")
