@@ -200,8 +200,8 @@ def _failed(item: Launch, margin: Margin, against: str) -> Launch:
     assert item.compared is not None
     own = item.compared
     message = (
-        f"greedy answers are not those of {against}: {own.parted} of {own.answers} part from them, after "
-        f"{own.tokens / max(own.parted, 1):.0f} tokens on average"
+        f"greedy answers are not those of {against}: {own.parted} of {own.answers} part from them, at "
+        f"token {own.tokens / max(own.parted, 1):.0f} on average"
     )
     if margin.agreement is not None and item.agreement is not None:
         message += (

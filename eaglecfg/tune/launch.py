@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import os
 import socket
@@ -47,6 +46,35 @@ SAMPLES = "gpu.jsonl"
 READY_TOKENS = 4
 READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
+
+
+LEAST_BROKEN = 5
+"""First generations in a row that are broken off at least before a server that is well counts as broken."""
+
+
+class BrokenOff:
+    """First generations in a row whose connection broke although the server said that it is well. One or two
+    may be its warm-up; one that goes on so will not mend until the start-up limit."""
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+        self._count, self._since = 0, 0.0
+
+    def over(self) -> None:
+        """It answered something, or it is not well: that is for others to judge."""
+        self._count = 0
+
+    def again(self, error: Unanswered) -> None:
+        """Another one. Raises Unanswered where there were enough of them."""
+        if not self._count:
+            self._since = time.monotonic()
+        self._count += 1
+        seconds = time.monotonic() - self._since
+        if self._count >= LEAST_BROKEN and seconds >= self._limit_s:
+            raise Unanswered(
+                f"{self._count} first generations in a row over {seconds:.0f} s, while /health says that it "
+                f"is well; the last: {error}"
+            ) from error
 
 
 class TakenPort(Exception):
@@ -122,6 +150,7 @@ class _Launch:
         self.measurement: Measurement | None = None
         self.server_info: dict[str, Any] = {}
         self.verdict: Failure | None = None
+        self.refused = ""
 
     def fill(self, word: str) -> str:
         """An argument with the launch's placeholders filled in."""
@@ -268,17 +297,25 @@ class _Launch:
 
     async def wait_until_ready(self, client: Client) -> None:
         """Ready is one real generation by our own server: health has lied, and ports can be lost."""
-        sampling = Sampling(READY_TOKENS)
+        sampling, broken = Sampling(READY_TOKENS), BrokenOff(self.limits.broken_s)
         while True:
             if await client.healthy():
                 self.check_owner()
-                with contextlib.suppress(Unanswered):
+                try:
                     exchange = await client.generate(self.prompts[0], sampling)
+                except Unanswered as error:
+                    broken.again(error)
+                    fault = f"the connection broke ({error})"
+                else:
+                    broken.over()
                     fault = fault_of(exchange, sampling)
                     if not fault:
                         return
                     if not fault.startswith("HTTP 5"):
                         raise BadOutput(f"the first generation failed: {fault}")
+                self.refused = fault
+            else:
+                broken.over()
             await asyncio.sleep(min(0.5, 0.02 + (time.monotonic() - self.begun) / 50))
 
     def check_owner(self) -> None:
@@ -328,7 +365,9 @@ class _Launch:
             if self.warm:
                 self.verdict = verdict.of_silence(self.pulse, self.log)
             else:
-                self.verdict = verdict.of_slow_start(self.limits, self.log, answered=answered)
+                self.verdict = verdict.of_slow_start(
+                    self.limits, self.log, answered=answered, refused=self.refused
+                )
 
     def stop(self) -> Cleanup:
         """Stop the server and prove it: processes, port and shared memory there, GPU memory here."""

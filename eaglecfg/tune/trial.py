@@ -85,6 +85,7 @@ class Limits:
 
     ``startup_s`` runs from the start to the end of the first warm-up. After that a launch hangs when no
     token has arrived for max(``hang_floor_s``, ``hang_steps`` x the median time between arrivals).
+    ``broken_s`` is how long a server that is well by its /health may break off every first generation.
     ``client_lag_ms`` is the 99th percentile of the load generator's own delay above which it, not the
     server, was the bottleneck. ``gpu_tolerance_mib`` is how far GPU memory may stay above its level
     before the launch. For ``gpu_wait_s`` a GPU is waited for on which processes of others hold more than
@@ -102,6 +103,7 @@ class Limits:
     gpu_tolerance_mib: float = 64.0
     gpu_wait_s: float = 300.0
     foreign_mib: float = 0.0
+    broken_s: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

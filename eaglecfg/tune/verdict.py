@@ -56,11 +56,13 @@ def of_silence(pulse: Pulse, log: Path) -> Failure:
     return Failure(failure, silence, lines)
 
 
-def of_slow_start(limits: Limits, log: Path, *, answered: bool) -> Failure:
-    """The start-up limit is over and the server lives: slow, unless its log tells of its end."""
+def of_slow_start(limits: Limits, log: Path, *, answered: bool, refused: str = "") -> Failure:
+    """The start-up limit is over and the server lives: slow, unless its log tells of its end. ``refused`` is
+    what came of the last first generation, if one was tried."""
     failure, lines = classify(read_tail(log), default="startup", alive=True)
     what = "the warm-up did not end" if answered else "no answer"
-    return Failure(failure, f"{what} within the start-up limit of {limits.startup_s:g} s", lines)
+    last = f"; of the last try: {refused}" if refused and not answered else ""
+    return Failure(failure, f"{what} within the start-up limit of {limits.startup_s:g} s{last}", lines)
 
 
 def of_client(blocks: Sequence[Block], limits: Limits) -> Failure | None:

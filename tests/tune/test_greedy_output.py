@@ -279,6 +279,6 @@ def test_whole_answers_are_compared_where_measured_ones_cannot_be(flags: list[st
     assert run([*folder.arguments, "--no-proof"]) == 0
     assert folder.result["winner"] is None
     (row,) = [row for row in folder.result["settings"] if row["label"] == "2 steps"]
-    assert "32 of 32 part from them, after 26 tokens" in row["notes"][0]
+    assert "32 of 32 part from them, at token 26 on average" in row["notes"][0]
     answers = next(event.data["answers"] for event in folder.events if event.kind == "ended")
     assert set(answers) == {f"check/{number}" for number in range(32)}

@@ -163,7 +163,7 @@ def test_command_environment_log_requests_and_result_are_on_disk_without_secrets
     assert command["env"]["HF_TOKEN"] == "<redacted>"
     assert command["argv"][:3] == list(STANDIN)
     rows = read_rows(folder)
-    assert {row["phase"] for row in rows} == {"warmup", "block", "check"}
+    assert {row["phase"] for row in rows} == {"warmup", "block"}
     assert all(row["tokens"] == row["arrivals"][-1][1] for row in rows)
     assert json.loads(written["result.json"])["outcome"] == "ok"
 

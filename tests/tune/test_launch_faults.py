@@ -345,3 +345,33 @@ def foreign_server(port: int) -> Iterator[subprocess.Popen[bytes]]:
     finally:
         server.kill()
         server.wait()
+
+
+def test_a_well_server_that_breaks_off_every_first_generation_is_told_of_soon(launch: Launcher) -> None:
+    begun = time.monotonic()
+    result = launch("--fault", "break", limits=replace(LIMITS, startup_s=600, broken_s=0.5))
+    assert time.monotonic() - begun < 20
+    assert (result.outcome, result.failure) == ("failed", "crash")
+    assert "the server broke off an answer but did not exit" in result.message
+    assert "first generations in a row over" in result.message
+    assert "while /health says that it is well" in result.message
+    assert result.cleanup.proven
+
+
+@pytest.mark.parametrize("fault", ["break:0.6", "busy:1.5", "slow-start:1.5"])
+def test_a_server_that_is_not_ready_for_its_first_generations_is_waited_for(
+    launch: Launcher, fault: str
+) -> None:
+    result = launch("--fault", fault, limits=replace(LIMITS, broken_s=1.2 if "break" in fault else 0.3))
+    assert (result.outcome, result.message) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("break", "the connection broke"), ("busy", "HTTP 503"), ("no-port", "")]
+)
+def test_a_slow_start_tells_what_came_of_the_last_try(launch: Launcher, fault: str, words: str) -> None:
+    result = launch("--fault", fault, limits=SHORT)
+    assert result.failure == "startup"
+    assert result.message.startswith("no answer within the start-up limit of 1.5 s")
+    assert words in result.message
+    assert ("of the last try" in result.message) == bool(words)

@@ -229,7 +229,8 @@ def test_a_taken_port_is_tried_again(folder: Folder) -> None:
 def test_wrong_output_is_a_failure_however_fast(folder: Folder) -> None:
     folder.study(flags=["--fault", "wrong?speculative_num_steps=2"])
     assert run(folder.arguments) == 0
-    assert [row[3] for row in folder.finished() if row[0] == "2 steps"] == ["output"]
+    assert [item["class"] for item in folder.result["failures"]] == ["output"]
+    assert "2 steps" not in {row["label"] for row in folder.result["settings"] if row["launches"]}
 
 
 def test_nothing_that_starts_gives_exit_code_1(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,6 +58,8 @@ OTHERS = (
     "no-port",  # the port never opens
     "say",  # ARGUMENT on the log, at the start
     "deaf",  # healthy, but no generation is ever answered
+    "break",  # healthy, but for ARGUMENT seconds (default for ever) every generation is broken off
+    "busy",  # the same with HTTP 503
     "slow",  # every step takes ARGUMENT seconds longer
     "hang",  # healthy, but generation stops after ARGUMENT tokens
     "freeze",  # SIGSTOP to itself after ARGUMENT tokens
@@ -85,6 +87,7 @@ class Faults:
         self._active: dict[str, str] = {}
         self._begun = time.monotonic()
         self._tokens = 0
+        self._asked = 0.0
         self._lock = threading.Lock()
         once = settings.flags.get("fault_once")
         mended = settings.flags.get("fault_unless")
@@ -139,6 +142,13 @@ class Faults:
         while self.has("no-port"):
             self.tick()
             time.sleep(0.1)
+
+    def within(self, name: str) -> bool:
+        """Whether a fault that lasts ARGUMENT seconds from the first question on still does."""
+        if not self.has(name):
+            return False
+        self._asked = self._asked or time.monotonic()
+        return time.monotonic() - self._asked < self.amount(name, float("inf"))
 
     def tick(self) -> None:
         """Called a few times a second in the main thread."""

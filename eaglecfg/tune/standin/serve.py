@@ -211,7 +211,11 @@ class Handler(BaseHTTPRequestHandler):
             request = json.loads(body)
         except ValueError:
             request = None
-        if not isinstance(request, dict) or not (request.get("input_ids") or request.get("text")):
+        if faults.within("break"):
+            self.close_connection = True
+        elif faults.within("busy"):
+            self.reply(503, b'{"error": {"message": "warming up"}}')
+        elif not isinstance(request, dict) or not (request.get("input_ids") or request.get("text")):
             self.reply(400, b'{"error": {"message": "expected input_ids or text"}}')
         elif faults.has("reject"):
             self.reply(400, b'{"error": {"message": "rejected"}}')
