@@ -48,13 +48,16 @@ READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
 
 
+NOT_YET = ("HTTP 502", "HTTP 503", "HTTP 504")
+"""What a server, or what stands before it, answers while it is not ready."""
 LEAST_BROKEN = 5
 """First generations in a row that are broken off at least before a server that is well counts as broken."""
 
 
 class BrokenOff:
-    """First generations in a row whose connection broke although the server said that it is well. One or two
-    may be its warm-up; one that goes on so will not mend until the start-up limit."""
+    """First generations in a row that broke, or failed inside of a server that said that it is well.
+
+    A few may be its warm-up; one that goes on so will not mend until the start-up limit."""
 
     def __init__(self, limit_s: float) -> None:
         self._limit_s = limit_s
@@ -64,17 +67,18 @@ class BrokenOff:
         """It answered something, or it is not well: that is for others to judge."""
         self._count = 0
 
-    def again(self, error: Unanswered) -> None:
-        """Another one. Raises Unanswered where there were enough of them."""
+    def again(self, fault: str) -> str:
+        """Another one; once there were enough of them, that in words."""
         if not self._count:
             self._since = time.monotonic()
         self._count += 1
         seconds = time.monotonic() - self._since
-        if self._count >= LEAST_BROKEN and seconds >= self._limit_s:
-            raise Unanswered(
-                f"{self._count} first generations in a row over {seconds:.0f} s, while /health says that it "
-                f"is well; the last: {error}"
-            ) from error
+        if self._count < LEAST_BROKEN or seconds < self._limit_s:
+            return ""
+        return (
+            f"{self._count} first generations in a row over {seconds:.0f} s, while /health says that it "
+            f"is well; the last: {fault}"
+        )
 
 
 class TakenPort(Exception):
@@ -304,15 +308,19 @@ class _Launch:
                 try:
                     exchange = await client.generate(self.prompts[0], sampling)
                 except Unanswered as error:
-                    broken.again(error)
                     fault = f"the connection broke ({error})"
+                    if words := broken.again(str(error)):
+                        raise Unanswered(words) from error
                 else:
-                    broken.over()
                     fault = fault_of(exchange, sampling)
                     if not fault:
                         return
                     if not fault.startswith("HTTP 5"):
                         raise BadOutput(f"the first generation failed: {fault}")
+                    if fault.startswith(NOT_YET):
+                        broken.over()
+                    elif words := broken.again(fault):
+                        raise BadOutput(f"the server failed {words}")
                 self.refused = fault
             else:
                 broken.over()

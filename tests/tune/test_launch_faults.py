@@ -358,11 +358,20 @@ def test_a_well_server_that_breaks_off_every_first_generation_is_told_of_soon(la
     assert result.cleanup.proven
 
 
-@pytest.mark.parametrize("fault", ["break:0.6", "busy:1.5", "slow-start:1.5"])
+def test_a_well_server_that_fails_every_first_generation_is_told_of_soon(launch: Launcher) -> None:
+    begun = time.monotonic()
+    result = launch("--fault", "fail", limits=replace(LIMITS, startup_s=600, broken_s=0.5))
+    assert time.monotonic() - begun < 20
+    assert (result.outcome, result.failure) == ("failed", "output")
+    assert "first generations in a row over" in result.message
+    assert "HTTP 500" in result.message
+
+
+@pytest.mark.parametrize("fault", ["break:0.6", "fail:0.6", "busy:1.5", "slow-start:1.5"])
 def test_a_server_that_is_not_ready_for_its_first_generations_is_waited_for(
     launch: Launcher, fault: str
 ) -> None:
-    result = launch("--fault", fault, limits=replace(LIMITS, broken_s=1.2 if "break" in fault else 0.3))
+    result = launch("--fault", fault, limits=replace(LIMITS, broken_s=2.0 if "0.6" in fault else 0.3))
     assert (result.outcome, result.message) == ("ok", "")
 
 

@@ -60,6 +60,7 @@ OTHERS = (
     "deaf",  # healthy, but no generation is ever answered
     "break",  # healthy, but for ARGUMENT seconds (default for ever) every generation is broken off
     "busy",  # the same with HTTP 503
+    "fail",  # the same with HTTP 500
     "slow",  # every step takes ARGUMENT seconds longer
     "hang",  # healthy, but generation stops after ARGUMENT tokens
     "freeze",  # SIGSTOP to itself after ARGUMENT tokens

@@ -213,8 +213,8 @@ class Handler(BaseHTTPRequestHandler):
             request = None
         if faults.within("break"):
             self.close_connection = True
-        elif faults.within("busy"):
-            self.reply(503, b'{"error": {"message": "warming up"}}')
+        elif faults.within("busy") or faults.within("fail"):
+            self.reply(503 if faults.has("busy") else 500, b'{"error": {"message": "not now"}}')
         elif not isinstance(request, dict) or not (request.get("input_ids") or request.get("text")):
             self.reply(400, b'{"error": {"message": "expected input_ids or text"}}')
         elif faults.has("reject"):
