@@ -231,7 +231,8 @@ def _list_arms(opened: Opened, history: History) -> None:
     from eaglecfg.tune.server_command import server_command
 
     design = opened.design
-    click.echo("\ntime plan")
+    done = f" ({len(history.launches)} launches are done)" if history.launches else ""
+    click.echo(f"\ntime plan{f' of the whole study{done}' if done else ''}")
     for phase, launches, seconds in time_plan(opened, history):
         click.echo(f"  {phase:<10}{launches:>5} launches  {seconds:>8}")
     click.echo("\narms" if design.arms else "\nbaselines; the space is too large to list")
@@ -327,11 +328,20 @@ def show_results(results: Results) -> None:
     from eaglecfg.tune.tables import footnotes, header, remarks, table, text_table
 
     click.echo()
-    for text in text_table(header(results), table(results)) if results.rows else ():
+    for text in text_table(header(results), table(results), _table_width()) if results.rows else ():
         say(text)
     click.echo()
     for sentence in (*results.verdict, *cycle_lines(results.cycles), *remarks(results), *footnotes(results)):
         say("\n".join(_wrapped(sentence)))
+
+
+def _table_width() -> int:
+    """Columns that a table may take: those of the terminal, or COLUMNS."""
+    import shutil
+
+    from eaglecfg.tune.tables import WIDTH
+
+    return shutil.get_terminal_size((WIDTH, 40)).columns
 
 
 def _offer(opened: Opened, results: Results, apply_winner: bool) -> None:

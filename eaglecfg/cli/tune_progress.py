@@ -22,6 +22,7 @@ from eaglecfg.tune.machine_check import good_checks
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.plan import duration, make_plan
 from eaglecfg.tune.ranking import best_so_far
+from eaglecfg.tune.rewrites import pairs_of, rewrite_words
 from eaglecfg.tune.schedule import Wanted
 
 PHASES = {
@@ -148,6 +149,7 @@ class Progress:
         self.opened, self.screen, self.history, self.check = opened, screen, history, check
         self.now = ""
         self.waiting = False
+        self.rewritten: set[tuple[str, str]] = set()
         self.begun = time.monotonic()
 
     def __call__(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -220,6 +222,15 @@ class Progress:
         found = None if self.check else best_so_far(self.opened.design, self.history())
         return f"; {best_words(*found)}" if found is not None else ""
 
+    def _rewritten(self, launch: Launch) -> list[str]:
+        """What the server made of the setting, once for each setting."""
+        if launch.ran != launch.arm:
+            return ["rewritten by the server"]
+        new = [rewrite_words(pair) for pair in pairs_of(launch)]
+        new = [words for words in new if (launch.arm, words) not in self.rewritten]
+        self.rewritten.update((launch.arm, words) for words in new)
+        return [f"the server rewrites {words}" for words in new]
+
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]
         head = f"[{self._done():>3}/{self._total()}] {step.arm.label:<16} {where:<8}"
@@ -234,8 +245,7 @@ class Progress:
         if steps:
             simulated = "simulated " if self.opened.design.step_cost is not None else ""
             words.append(f"accept {simulated}{tokens / steps:.2f}")
-        if launch.rewritten and launch.ran != launch.arm:
-            words.append("rewritten by the server")
+        words += self._rewritten(launch)
         words += [f"warm-up never settled at {level}" for level in launch.unsettled]
         words += [f"far behind at {level}, the rest left out" for level in launch.curtailed]
         words += [f"over the limit: {limit}" for limit in launch.limits]

@@ -129,7 +129,10 @@ class Budget(StrictModel):
     """When the search ends."""
 
     launches: Annotated[int, Field(gt=0)] | None = Field(
-        default=None, description="Server launches, finals included.", examples=[120]
+        default=None,
+        description="Server launches, rounds included: no round begins that it does not pay for. What the "
+        "machine spoils or drifts away from is launched again at no cost to it.",
+        examples=[120],
     )
     hours: float | None = Field(default=None, description="Hours from the first launch.", examples=[9])
     until: str | None = Field(

@@ -103,14 +103,7 @@ def open_study(
     is.
     """
     document = read_document(path, shown=shown)
-    loaded = load_study(document)
-    _refuse_problems(document, loaded.problems)
-    if loaded.model is None:
-        raise UsageError(f"{shown} is not a study file; eaglecfg validate {shown} says what it lacks.")
-    study = loaded.model
-    if budget:
-        study = study.model_copy(update={"budget": study.budget.model_copy(update=budget)})
-    read_limits(study.objective.limits, document)
+    study = _study(document, budget or {})
     config, deployment = _deployment(document, study)
     facts = facts_of(config.engine)
     simulation = require_switch(config.engine, facts) if study.step_cost is not None else None
@@ -146,6 +139,18 @@ def open_study(
         dict(environ or {}),
         simulation,
     )
+
+
+def _study(document: Document, budget: Mapping[str, Any]) -> StudyFile:
+    """What a study file says, under the keys of another ``budget``."""
+    loaded = load_study(document)
+    _refuse_problems(document, loaded.problems)
+    if loaded.model is None:
+        name = document.name
+        raise UsageError(f"{name} is not a study file; eaglecfg validate {name} says what it lacks.")
+    study = loaded.model
+    read_limits(study.objective.limits, document)
+    return study.model_copy(update={"budget": study.budget.model_copy(update=budget)}) if budget else study
 
 
 def hash_of(described: Mapping[str, Any]) -> str:

@@ -257,16 +257,33 @@ def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
 def _settings(design: Design) -> str:
     if design.mode == "search":
         keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
-        feasible = f", {len(design.arms)} of them distinct and feasible" if design.arms else ""
-        return f"{design.space.size} combinations of {keys}{feasible}"
+        own = len(design.arms) - len(_besides(design))
+        feasible = f", {own} of them distinct and feasible" if design.arms else ""
+        return f"{design.space.size} combinations of {keys}{feasible}{_besides_words(design)}"
     if len(design.arms) > MOST_NAMED:
         keys = ", ".join(f"{item.key} ({item.size})" for item in design.space.dimensions)
-        return f"{len(design.arms)} of {keys}, listed below"
+        return f"{len(design.arms) - len(_besides(design))} of {keys}{_besides_words(design)}, listed below"
     names = []
     for arm in design.arms:
         as_is = design.as_is is not None and arm.key == design.as_is.key
         names.append(f"{arm.label} (as it stands)" if as_is and arm.label != "as it stands" else arm.label)
     return f"{len(names)}: {'; '.join(names)}"
+
+
+def _besides(design: Design) -> list[str]:
+    """Baselines that are launched and no choice of the space gives."""
+    names = ((design.off, "speculation off"), (design.as_is, "the deployment as it stands"))
+    known = {arm.key for arm in design.arms}
+    return [
+        name
+        for arm, name in names
+        if arm is not None and arm.key in known and design.space.locate(arm) is None
+    ]
+
+
+def _besides_words(design: Design) -> str:
+    names = _besides(design)
+    return f"; besides them {' and '.join(names)}" if names else ""
 
 
 def _rejected(design: Design) -> list[tuple[str, str]]:

@@ -35,7 +35,13 @@ WIDTH = 110
 """Columns of the table on a terminal."""
 
 LEAST_NAME = 18
-"""Columns that names of settings get however many others there are."""
+"""Columns that names of settings should have, at the cost of headings and intervals on one line."""
+
+GAP = "  "
+"""What stands between columns; one blank where names would get less than NARROWEST_NAME."""
+
+NARROWEST_NAME = 12
+"""Columns that they get on the narrowest terminal."""
 
 
 def header(results: Results) -> list[str]:
@@ -106,20 +112,60 @@ def _gain(gain: Gain | None) -> str:
 
 
 def text_table(head: Sequence[str], rows: Sequence[Sequence[str]], width: int = WIDTH) -> list[str]:
-    """Aligned columns, numbers to the right, within ``width`` columns where names can be folded to that."""
-    columns = list(zip(head, *rows, strict=True))
-    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
-    widths[0] = min(widths[0], max(LEAST_NAME, width - sum(widths[1:]) - 2 * len(widths[1:])))
+    """Aligned columns, numbers to the right, within ``width`` columns: where that is too narrow, headings and
+    intervals are folded, then names."""
+    table = [list(head), *map(list, rows)]
+    if _name_room(table, width) < _least_name(table):
+        table = [[row[0], *(_folded(cell) for cell in row[1:])] for row in table]
+    gap = GAP if _name_room(table, width) >= NARROWEST_NAME else " "
+    widths = _widths(table)
+    widths[0] = min(widths[0], max(_name_room(table, width, len(gap)), NARROWEST_NAME))
     lines = []
-    for row in (head, *rows):
-        cells = [[part for line in row[0].split("\n") for part in textwrap.wrap(line, widths[0]) or [""]]]
+    for row in table:
+        cells = [[part for line in row[0].split("\n") for part in _fold_name(line, widths[0])]]
         cells += [cell.split("\n") for cell in row[1:]]
         for index in range(max(map(len, cells))):
             texts = [cell[index] if index < len(cell) else "" for cell in cells]
             first, *rest = zip(texts, widths, strict=True)
             line = [first[0].ljust(first[1]), *(text.rjust(space) for text, space in rest)]
-            lines.append("  ".join(line).rstrip())
+            lines.append(gap.join(line).rstrip())
     return lines
+
+
+def _widths(table: Sequence[Sequence[str]]) -> list[int]:
+    columns = zip(*table, strict=True)
+    return [max(len(line) for cell in column for line in cell.split("\n")) for column in columns]
+
+
+def _name_room(table: Sequence[Sequence[str]], width: int, gap: int = len(GAP)) -> int:
+    """Columns that are left for names."""
+    return width - sum(space + gap for space in _widths(table)[1:])
+
+
+def _least_name(table: Sequence[Sequence[str]]) -> int:
+    """Columns in which no word of a name is broken."""
+    words = [word for row in table for word in row[0].split()]
+    return min(max(LEAST_NAME, *map(len, words)), _widths(table)[0])
+
+
+def _folded(cell: str) -> str:
+    """A heading or an interval on several lines."""
+    if "(" in cell:
+        return cell.replace(" to ", " to\n").replace("(not ", "(not\n")
+    many = cell.count(" ") and not cell[:1].isdigit() and "%" not in cell
+    return "\n".join(textwrap.wrap(cell, max(8, *map(len, cell.split())))) if many else cell
+
+
+def _fold_name(line: str, width: int) -> list[str]:
+    """A name within so many columns, long words broken after an underscore where they have one."""
+    words = []
+    for word in line.split(" "):
+        while len(word) > width:
+            at = word.rfind("_", 0, width) + 1 or width
+            words.append(word[:at])
+            word = word[at:]
+        words.append(word)
+    return textwrap.wrap(" ".join(words), width, break_on_hyphens=False) or [""]
 
 
 def remarks(results: Results) -> list[str]:

@@ -311,7 +311,7 @@ def test_many_settings_are_counted_by_key_and_listed_below(
     text = STUDY.replace("nccl.proto: [unset, LL]", "server.schedule_conservativeness: {low: 1, high: 10}")
     study.write_text(text + "budget: {launches: 100}\n", encoding="utf-8")
     out = dry_run(study, capsys, "--launch-anyway")
-    assert "settings      32 of speculative (3), server.schedule_conservativeness (10), listed below\n" in out
+    assert "settings      30 of speculative (3), server.schedule_conservativeness (10); besides them " in out
     assert out.count("\n      A='b c' python3") == 32
 
 

@@ -10,6 +10,7 @@ import pytest
 from eaglecfg.tune.arm import Arm
 from eaglecfg.tune.ranking import best_so_far
 from eaglecfg.tune.results import make_results
+from eaglecfg.tune.tables import footnotes, table
 from tests.tune.simulate import Simulation, make
 
 PAGES = {"server.page": [1, 2, 3, 4], "nccl.nthreads": ["unset", "256"]}
@@ -88,3 +89,17 @@ def test_what_the_machine_spoilt_is_not_launched_again_once_it_was_taken_out() -
     assert end is not None
     assert not end.broken
     assert len(takes_ll(made)) == 1
+
+
+def test_what_was_taken_out_is_marked_so_and_not_as_of_the_search_although_it_was_in_rounds() -> None:
+    steps: dict[str, Any] = {"speculative": ["off", {"num_steps": [1, 2, 3]}]}
+    made = Simulation(make(steps), lambda arm: 5.0, random.Random(1), spread=0.003)
+    made.run()
+    made.design = make({"speculative": ["off", {"num_steps": [1, 3]}]})
+    found = make_results(made.design, made.history, "done")
+    (cell,) = [cells[0] for cells in table(found) if cells[0].startswith("2 steps")]
+    assert cell == "2 steps\n(taken out of the space)"
+    (out,) = [one for one in found.rows if one.label == "2 steps"]
+    assert out.against_as_is is not None
+    assert out.against_as_is.ratio == pytest.approx(1.0, abs=0.01)
+    assert not any("(search only) are of the search" in text for text in footnotes(found))

@@ -103,3 +103,53 @@ def test_launches_under_another_prefix_are_spoken_of(
     assert run(["tune", "report", str(path), "--launch-prefix", prefix]) == 0
     said = capsys.readouterr()
     assert "set aside" not in said.out + said.err
+
+
+def test_baselines_that_the_space_does_not_have_are_told_apart_from_its_combinations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    pages = "  server.page_size: [1, 16]\n  server.chunked_prefill_size: [1024, 2048, 4096]\n"
+    folder.study(steps=(1, 2, 3, 4), space=pages, more="budget: {launches: 20}\n")
+    out = dry(folder, capsys)
+    assert "30 combinations of" in out
+    assert "30 of them distinct and feasible; besides them" in out
+    assert "speculation off and the deployment as it stands" in out
+
+
+def test_a_plan_counts_the_rounds_that_the_budget_pays_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    pages = "  server.chunked_prefill_size: [1024, 2048, 4096, 8192, 16384]\n"
+    folder.study(steps=(1, 2, 3, 4), space=pages, more="budget: {launches: 8}\n")
+    out = dry(folder, capsys)
+    assert "3 launches chosen by a sampler" in out
+    assert "then 1 round of 4 = 4 launches, as the budget pays for no more, with both baselines" in out
+    assert "time 7 launches" in out
+    assert "together 7 launches" in out
+
+
+def test_a_dry_run_of_a_study_that_is_done_says_of_which_launches_its_times_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(steps=(4,))
+    assert "of the whole study" not in dry(folder, capsys)
+    assert run(folder.arguments) == 0
+    capsys.readouterr()
+    out = dry(folder, capsys)
+    assert "0 launches, about 0 s" in out
+    assert "time plan of the whole study (4 launches are done)" in out
+
+
+def test_a_report_keeps_to_the_width_of_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(steps=(2, 4))
+    assert run(folder.arguments) == 0
+    capsys.readouterr()
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["tune", "report", str(folder.path / "study.yaml")]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
