@@ -227,6 +227,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
     moves: dict[int, float] = {}
     proofs: dict[str, Mapping[str, Any]] = {}
     checks: list[Launch] = []
+    retried: set[int] = set()
     for event in events:
         data = event.data
         if event.kind == "launch":
@@ -252,6 +253,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
             launches.append(launch)
             told.append(launch.n)
         elif event.kind == "retry" and data["conditions"] == conditions:
+            retried |= {item.n for item in launches if item.arm in data["arms"]}
             launches = [_forgiven(item, data["arms"]) for item in launches]
             checks = [_forgiven(item, data["arms"]) for item in checks]
         elif event.seq in elsewhere:
@@ -264,7 +266,11 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
         elif event.kind == "proof" and data["conditions"] == conditions:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    whole = judged(launches, checks, arms)
+    # Failed by what is known now, perhaps after it was forgiven.
+    whole = tuple(
+        replace(item, forgiven=True) if not item.ok and item.n in retried else item
+        for item in judged(launches, checks, arms)
+    )
     return History(whole, tuple(told), arms, started, last, aside, moves, proofs, tuple(checks), cut_off)
 
 

@@ -282,3 +282,19 @@ def test_whole_answers_are_compared_where_measured_ones_cannot_be(flags: list[st
     assert "32 of 32 part from them, at token 26 on average" in row["notes"][0]
     answers = next(event.data["answers"] for event in folder.events if event.kind == "ended")
     assert set(answers) == {f"check/{number}" for number in range(32)}
+
+
+def test_a_setting_that_answered_wrongly_is_launched_again_where_the_user_says_so(tmp_path: Path) -> None:
+    folder = many_prompts(tmp_path)
+    mended = tmp_path / "mended"
+    flags = ["--fault", "wrong:12?speculative_num_steps=2", "--fault-unless", str(mended)]
+    folder.study(flags=flags)
+    assert run([*folder.arguments, "--no-proof"]) == 0
+    assert folder.result["winner"] is None
+    launches = folder.result["launches"]
+    assert run([*folder.arguments, "--no-proof"]) == 0
+    assert folder.result["launches"] == launches
+    mended.touch()
+    assert run([*folder.arguments, "--no-proof", "--retry-failed"]) == 0
+    assert folder.result["winner"]["label"] == "2 steps"
+    assert not folder.result["failures"]
