@@ -64,10 +64,12 @@ class Design:
 
     @property
     def final_arms(self) -> int:
-        """Arms in each round."""
+        """Arms in each round: a short search finds fewer finalists than the profile takes."""
         if self.mode == "rounds":
             return len(self.arms)
-        return len(self.baselines) + self.profile.finalists
+        looked_at = len(self.arms) if self.mode == "screen" else self.search_launches
+        found = max(looked_at - len(self.baselines), 0)
+        return len(self.baselines) + min(self.profile.finalists, found)
 
     @property
     def kept_rounds(self) -> int:
@@ -87,7 +89,8 @@ class Design:
         if self.mode == "screen":
             return _once(self.profile, len(self.arms))
         cap = self.launches or self.profile.launches
-        return max(cap - self.final_arms * self.kept_rounds, len(self.baselines) + 1)
+        most = len(self.baselines) + self.profile.finalists
+        return max(cap - most * self.kept_rounds, len(self.baselines) + 1)
 
     @property
     def total(self) -> int:

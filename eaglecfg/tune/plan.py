@@ -140,11 +140,11 @@ def launch_words(design: Design, *, timed: bool = False) -> str:
     if design.mode == "screen":
         return (
             f"every setting once, {again}, leaders again: {design.search_launches} launches; then "
-            f"{finals} with {baselines} and the best {design.profile.finalists}"
+            f"{finals} with {baselines} and the best {design.final_arms - len(design.baselines)}"
         )
     return (
         f"{design.search_launches} launches chosen by a sampler, {again}; then "
-        f"{finals} with {baselines} and the best {design.profile.finalists}"
+        f"{finals} with {baselines} and the best {design.final_arms - len(design.baselines)}"
     )
 
 

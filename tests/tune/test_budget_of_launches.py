@@ -83,6 +83,15 @@ def test_the_number_of_launches_left_is_right_at_every_step(
     assert counts[-1] == len(study.history.launches)
 
 
+@pytest.mark.parametrize("launches", range(4, 12))
+@pytest.mark.parametrize("baselines", [["as_it_stands"], ["as_it_stands", "off"]])
+def test_a_plan_of_few_launches_is_the_number_that_is_launched(launches: int, baselines: list[str]) -> None:
+    study = budgeted(MANY, launches, baselines=baselines)
+    planned = launches_left(study.design, study.history)
+    study.run()
+    assert len(study.history.launches) == planned <= launches
+
+
 def test_the_number_of_launches_left_is_behind_by_what_a_move_costs_and_by_nothing_else() -> None:
     study = budgeted(MANY, None, baselines=["as_it_stands"], weather=moved)
     end = study.run()
