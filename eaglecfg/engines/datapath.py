@@ -300,7 +300,8 @@ def _attention(here: _Deployment) -> Iterator[Hop]:
     wiring, ranks = here.wiring, here.draft_ranks
     for part in wiring.tensors:
         name = part.names[0]
-        if _LATER_LAYER.search(name) or part.part not in ("attention", "mlp"):
+        outer = part.part not in ("attention", "mlp")
+        if outer or len(part.shape) != 2 or _LATER_LAYER.search(name):
             continue
         verified, seen = here.tensor(part)
         whole = name.split(".")[-2] in ("q_a_proj", "kv_a_proj_with_mqa")

@@ -73,7 +73,7 @@ def _norm_before_fc(draft: ModelConfig) -> bool:
 
 def _tensors(wiring: Wiring, draft: ModelConfig) -> Iterator[ExpectedTensor]:
     for index in range(min(wiring.layers, MOST_LAYERS)):
-        yield from _layer(wiring, index)
+        yield from _layer(wiring, index, row_bias=row_bias(draft) is not None)
     outer = wiring.fact.outer
     hidden, width = wiring.hidden, wiring.state_width
 
@@ -125,7 +125,12 @@ def vocabulary_tensors(wiring: Wiring, outer: str) -> Iterator[ExpectedTensor]:
     yield ExpectedTensor(("t2d", "model.t2d"), (wiring.vocabulary,), False, "ignored", "never read", "map")
 
 
-def _layer(wiring: Wiring, index: int) -> Iterator[ExpectedTensor]:
+def row_bias(draft: ModelConfig) -> str | None:
+    """The key that gives o_proj a bias, None where it has none; q, k and v are built again without."""
+    return next((key for key in ("attention_bias", "bias") if draft.value(key)), None)
+
+
+def _layer(wiring: Wiring, index: int, *, row_bias: bool) -> Iterator[ExpectedTensor]:
     prefixes = wiring.fact.prefixes if index == 0 else (f"layers.{index}.",)
     outer = wiring.fact.outer
     hidden, heads, kv_heads, head_dim = wiring.hidden, wiring.heads, wiring.kv_heads, wiring.head_dim
@@ -151,6 +156,9 @@ def _layer(wiring: Wiring, index: int) -> Iterator[ExpectedTensor]:
     shape = (hidden, times(heads, head_dim))
     why = f"columns: {heads} heads × {head_dim}"
     yield ExpectedTensor(names("self_attn.o_proj.weight"), shape, True, "pads", why, "attention", axis=1)
+    if row_bias:
+        why = "hidden; attention_bias or bias is true"
+        yield ExpectedTensor(names("self_attn.o_proj.bias"), (hidden,), True, "exact", why, "attention")
     wide, fused = wiring.intermediate, names("mlp.gate_up_proj.weight")
     for name in ("gate_proj", "up_proj"):
         full = names(f"mlp.{name}.weight")

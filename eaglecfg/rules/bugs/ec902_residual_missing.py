@@ -21,8 +21,8 @@ def check(context: Context) -> Iterator[Item]:
     target = target_config(context)
     affected, good = _versions(context)
     yield Finding(
-        f"{engine_label(context)} hands out the states of {target.architecture} without the residual; "
-        f"sglang {affected} does so",
+        f"{engine_label(context)} hands out the states of {target.architecture} without the residual "
+        f"(a fault of sglang {affected})",
         path=("engine", "version"),
         related=((context.where("target", "checkpoint"), f"a target of class {target.architecture}"),),
         why="the draft was trained on the whole residual stream and reads a part of it: the accept "

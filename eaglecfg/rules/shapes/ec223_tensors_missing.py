@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.engines.reading import read_request
+from eaglecfg.engines.wiring_llama import row_bias
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import listed, missing_tensor, tensor_line
+from eaglecfg.rules.evidence import config_line, listed, missing_tensor, tensor_line
 from eaglecfg.rules.files.problems import weights_unread
 from eaglecfg.rules.model import (
     Evidence,
@@ -24,7 +25,7 @@ from eaglecfg.rules.model import (
 )
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, pairs, unknown_names, wiring
 from eaglecfg.rules.shapes.scales import Unscaled, unscaled
-from eaglecfg.rules.shapes.tensors import blocks, draft_class
+from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -39,7 +40,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotChecked("some of the draft's weight files could not be read")
         return
     held, idle = blocks(ctx), _fusion_idle(ctx)
-    absent = []
+    absent, biases = [], []
     for pair in pairs(ctx, built):
         whole_layer = pair.layer is not None and held and pair.layer not in held
         if not pair.expected.required or whole_layer or (idle and pair.expected.part == "fc"):
@@ -47,12 +48,15 @@ def check(ctx: Context) -> Iterator[Item]:
         if (
             pair.expected.part in ("head", "embedding", "map")
             or pair.name.startswith(OPTIONAL_NORMS)
-            or pair.name.endswith(".bias")
+            or pair.name == "fc.bias"
         ):
             continue
         spellings = (*pair.expected.names, *pair.expected.instead)
         if not any(name in ctx.draft.names for name in spellings) and not _packed(ctx, pair.expected.names):
-            absent.append(pair.expected.names[0])
+            (biases if pair.name.endswith(".bias") else absent).append(pair.expected.names[0])
+    assert ctx.engine is not None
+    if biases and ctx.engine.values["row_bias_starts"] == "uninitialised":
+        yield _unbiased(ctx, biases)
     if absent:
         yield _finding(
             ctx, absent, unknown_names(ctx, built), sum(p.expected.required for p in pairs(ctx, built))
@@ -107,6 +111,27 @@ def _finding(ctx: Context, absent: list[str], unknown: list[str], total: int) ->
             *(Evidence(ctx.draft.shown, name, "present", "dropped") for name in unknown[:3] if elsewhere),
         ),
         values={"missing": absent[:10], "count": len(absent), "of": total},
+    )
+
+
+def _unbiased(ctx: Context, missing: list[str]) -> Finding:
+    """A bias of o_proj that a key asks for, where the engine does not start it at zero."""
+    assert ctx.draft is not None
+    assert ctx.engine is not None
+    draft = draft_config(ctx)
+    name = row_bias(draft) or "attention_bias"
+    found = draft.find(name)
+    key = found.key if found is not None else name
+    return Finding(
+        f"{draft.file} sets {key}, but the draft's files have no {listed(missing)}",
+        path=ctx.where("draft", "checkpoint"),
+        why="SGLang builds a bias for o_proj and does not check for missing tensors: it keeps uninitialised "
+        "memory",
+        help=f'write "{key}": false into {draft.file}, or add {listed(missing)} of the training run'
+        if name == "attention_bias" and not draft.value("bias")
+        else f"add {listed(missing)} to the draft's files: zeros, if it was trained without",
+        evidence=(config_line(draft, name), *(missing_tensor(ctx.draft, one) for one in missing[:3])),
+        values={"missing": missing[:10], "count": len(missing), key: True},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.wiring_llama import row_bias
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, listed, tensor_line
@@ -20,7 +21,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     extras = [t for name, t in sorted(by_plain_name(ctx).items()) if name.endswith(ATTENTION_EXTRAS)]
     # o_proj keeps its bias where the config asks for it: only q, k and v are built again without.
-    kept = draft.value("attention_bias") is True
+    kept = row_bias(draft) is not None
     extras = [t for t in extras if not (kept and t.name.endswith("o_proj.bias"))]
     if not extras:
         return

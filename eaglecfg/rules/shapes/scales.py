@@ -57,7 +57,8 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
     elif plain:
         names = listed([group.members[0].names[0] for group in plain])
         yield NotChecked(
-            f"{names} is plain beside quantised weights; whether {found.file} leaves it out, as the engine "
+            f"{names} {'is' if len(plain) == 1 else 'are'} plain beside quantised weights; whether {found.file} leaves "
+            f"{'it' if len(plain) == 1 else 'them'} out, as the engine "
             "reads that file, is not known"
         )
     if missing:

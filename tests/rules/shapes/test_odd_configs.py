@@ -36,6 +36,7 @@ KEYS = (
     "hidden_act",
     "model_type",
     "bias",
+    "attention_bias",
 )
 
 
