@@ -47,8 +47,9 @@ def doubt_words(history: History, winner: Arm | None) -> tuple[str, ...]:
     if not shares or margin.agreement is None:
         return ()
     return (
-        f"Its greedy answers agree with the baseline's in {min(shares):.0%} up to the first difference, "
-        f"launches of the baselines in {_at_least(margin.agreement)}: other numerics part answers, too, but "
+        f"Greedy answers of {winner.label} agree with the baseline's in {min(shares):.0%} up to the first "
+        f"difference, launches of the baselines in {_at_least(margin.agreement)}: other numerics part "
+        f"answers, too, but "
         f"look at the quality of its answers before it is used.",
     )
 

@@ -232,7 +232,7 @@ def test_a_winner_whose_answers_part_more_often_than_the_baselines_is_told_of(tm
     assert run([*folder.arguments, "--no-proof"]) == 0
     result = folder.result
     assert result["winner"]["label"] == "2 steps"
-    (told,) = [text for text in result["verdict"] if "greedy answers" in text]
+    (told,) = [text for text in result["verdict"] if "Greedy answers of 2 steps" in text]
     assert "launches of the baselines in all of it" in told
     page = (folder.record / "result.md").read_text(encoding="utf-8")
     assert "Greedy answers agree with the baseline's, up to the first difference, in: 2 steps 9" in page
