@@ -22,6 +22,8 @@ def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
         ("drafts.json", "classes"),
         ("drafts.json", "architectures"),
         ("quantized.json", "linear"),
+        ("quantized.json", "flag_on_plain"),
+        ("quantized.json", "head"),
         ("values.json", "values"),
         ("flags.json", "flags"),
         *(("attention.json", name) for name in ATTENTION),

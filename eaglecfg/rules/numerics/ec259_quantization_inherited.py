@@ -9,11 +9,15 @@ from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.remedies import give
 
 FLAG, OWN = "quantization", "speculative_draft_model_quantization"
-PASSIVE = frozenset({"unquant", "modelopt", "petit_nvfp4"})
+DRAFT_FORMAT, FORMAT = "speculative_draft_load_format", "load_format"
+FILES = frozenset({None, "auto", "safetensors", "pt"})
+"""Load formats that the loader of ModelOpt takes over; others have loaders of their own."""
+
+PASSIVE = frozenset({"unquant", "petit_nvfp4"})
 """Values that do nothing to a checkpoint without quantised weights."""
 
 OWN_FILE = frozenset(
@@ -41,18 +45,19 @@ def check(ctx: Context) -> Iterator[Item]:
     plain = config.architecture == "LlamaForCausalLMEagle3" and _names_no_method(ctx.draft.quantization)
     if plain and method.startswith("modelopt"):
         return  # this class, and no other, is then built of plain layers
-    known, stops = OWN in ctx.engine.flags, method in OWN_FILE
+    does = _on_plain(ctx, method)
+    if does == "nothing":
+        return
+    if does == "stops" and (ctx.argument(DRAFT_FORMAT) or ctx.argument(FORMAT)) not in FILES:
+        yield NotChecked(f"what {method} does to plain weights under the load format given is not known")
+        return
+    known, stops = OWN in ctx.engine.flags, method in OWN_FILE or does == "stops"
     yield Finding(
         f"quantization {method} is meant for the target, but the draft, which states none, inherits it",
         path=ctx.argument_path(FLAG),
         severity=Severity.ERROR if stops else None,
         today=Today.CRASH_AT_START if stops else None,
-        why=f"the engine looks for {method} settings beside the draft's plain weights, finds none and stops, "
-        "after it has loaded the target"
-        if stops
-        else f"the draft's plain weights are quantised to {method} while they load, and nothing says so"
-        if known
-        else f"this version has no flag to keep {method} from the draft",
+        why=_why(method, does, known=known),
         help=f"add {OWN}: unquant to the server block"
         if known
         else "leave out quantization (a quantised target says so in its config.json), or run a version "
@@ -64,6 +69,36 @@ def check(ctx: Context) -> Iterator[Item]:
         fix=give(ctx, ("server", OWN), "unquant") if known else None,
         values={FLAG: method, OWN: None},
     )
+
+
+def _why(method: str, does: str, *, known: bool) -> str:
+    if does == "stops":
+        return (
+            "the engine hands the draft to ModelOpt to be quantised, which builds it as an ordinary model of "
+            "transformers: the server stops, after it has loaded the target, either because the package "
+            "modelopt is not installed or because that model is no draft"
+        )
+    if method in OWN_FILE:
+        return (
+            f"the engine looks for {method} settings beside the draft's plain weights, finds none and stops, "
+            "after it has loaded the target"
+        )
+    if known:
+        return f"the draft's plain weights are quantised to {method} while they load, and nothing says so"
+    return f"this version has no flag to keep {method} from the draft"
+
+
+def _on_plain(ctx: Context, method: str) -> str:
+    """What ``method`` as a flag does to a draft without hf_quant_config.json: ``stops``, ``nothing``, or what
+    the sets above say (empty)."""
+    assert ctx.engine is not None
+    assert ctx.draft is not None
+    if not method.startswith("modelopt") or ctx.draft.quantization is not None:
+        return ""
+    from eaglecfg.engines.table import rows_of  # few deployments give the flag
+
+    row = rows_of(ctx.engine.name, ctx.engine.facts_of, "quantized.json").get("flag_on_plain", {}).get(method)
+    return row["does"] if row is not None else ""
 
 
 def _names_no_method(side: Mapping[str, Any] | None) -> bool:

@@ -56,10 +56,10 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
         missing += [name for group in plain for name in group.lacks(parts, absent)]
     elif plain:
         names = listed([group.members[0].names[0] for group in plain])
+        be, them = ("is", "it") if len(plain) == 1 else ("are", "them")
         yield NotChecked(
-            f"{names} {'is' if len(plain) == 1 else 'are'} plain beside quantised weights; whether {found.file} leaves "
-            f"{'it' if len(plain) == 1 else 'them'} out, as the engine "
-            "reads that file, is not known"
+            f"{names} {be} plain beside quantised weights; whether {found.file} leaves {them} out, as the "
+            "engine reads that file, is not known"
         )
     if missing:
         yield Unscaled(missing, parts, found, bool(plain) and not found.spares)
