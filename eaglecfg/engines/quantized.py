@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.quantization import Declared
 from eaglecfg.engines.table import rows_of
 from eaglecfg.record import record
+
+HEAD = "lm_head"
+"""The prefix under which the draft classes build their head."""
 
 
 @record
@@ -44,6 +48,36 @@ def parts_of(engine: str, version: str, found: Declared) -> Parts | None:
         source=row["source"],
         read_in=row["read_in"],
     )
+
+
+def head_is_plain(engine: str, version: str, found: Declared) -> bool | None:
+    """Whether a draft that declares ``found`` gets a plain lm_head; None where that was not read."""
+    method = "modelopt" if found.method.startswith("modelopt") else found.method
+    row = rows_of(engine, version, "quantized.json").get("head", {}).get(method)
+    if row is None or row["built"] == "other":
+        return None
+    return row["built"] == "plain" or not _names_head(found.block)
+
+
+def _names_head(block: Mapping[str, Any]) -> bool:
+    """Whether a target of a compressed-tensors block names lm_head: as it is, by a pattern from its start on,
+    or, in a form not known here, perhaps."""
+    groups = block.get("config_groups")
+    for group in groups.values() if isinstance(groups, dict) else ():
+        targets = group.get("targets") if isinstance(group, dict) else None
+        for target in targets if isinstance(targets, list) else ():
+            if not isinstance(target, str) or target == HEAD:
+                return True
+            if target.startswith("re:") and _starts(target.removeprefix("re:"), HEAD):
+                return True
+    return False
+
+
+def _starts(pattern: str, name: str) -> bool:
+    try:
+        return re.match(pattern, name) is not None
+    except re.error:
+        return True
 
 
 def _kind(found: Declared) -> tuple[str, bool]:

@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
 from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Item,
+    Need,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
 from eaglecfg.rules.shapes.expected import pairs, wiring
 
 FLAGS = ("quantization", "speculative_draft_model_quantization")
 PLAIN = ("BF16", "F16", "F32")
 FP8 = ("F8_E4M3", "F8_E5M2")
+EIGHT_BITS = (*FP8, "I8")
+SCALES = ("weight_scale", "weight_scale_inv")
 LINEAR = ("attention", "mlp")
 
 
@@ -30,10 +43,68 @@ def check(ctx: Context) -> Iterator[Item]:
     linear = [tensor for tensor in linear if len(tensor.shape) == 2]
     packed = next((tensor for tensor in linear if tensor.dtype in FP8), None)
     stated = _declared(ctx.draft)
+    head = next(
+        (p.found for p in pairs(ctx, built) if p.expected.part == "head" and p.expected.required), None
+    )
+    if head is not None and head.dtype in EIGHT_BITS and (packed is None or declared(ctx.draft) is not None):
+        said = _head(ctx, head)
+        if said is not None:
+            yield said
     if stated is None and packed is not None:
         yield _undeclared(ctx, ctx.draft, packed)
     elif stated is not None and linear and all(tensor.dtype in PLAIN for tensor in linear):
         yield _unfulfilled(ctx, ctx.draft, stated, linear[0])
+
+
+def _head(ctx: Context, head: TensorFact) -> Finding | NotChecked | None:
+    """lm_head in eight bits where the engine builds a plain one, whatever the other layers are made of."""
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.engine is not None
+    found, config = declared(ctx.draft), ctx.draft.config
+    stem = head.name.removesuffix("weight")
+    scale = next(
+        (ctx.draft.tensors[name] for leaf in SCALES if (name := stem + leaf) in ctx.draft.tensors), None
+    )
+    if scale is None or (found is None and config.find("quantization") is not None):
+        return None  # numbers without a scale mean what they say
+    if found is not None:
+        from eaglecfg.engines.quantized import head_is_plain  # few drafts are quantised
+
+        plain = head_is_plain(ctx.engine.name, ctx.engine.facts_of, found)
+        if plain is None:
+            return NotChecked(f"whether {found.form} quantises {head.name} is not known")
+        if not plain:
+            return None
+    file = config.file if found is None else found.file
+    single = prod(scale.shape) == 1
+    return Finding(
+        f"{head.name} is stored as {head.dtype}, but "
+        + (
+            f"{file} has no quantization_config"
+            if found is None
+            else f"sglang {ctx.engine.facts_of} builds it plain under the {found.form} declaration of {file}"
+        ),
+        path=ctx.where("draft", "checkpoint"),
+        severity=Severity.WARNING if single else None,
+        why="the engine copies the 8-bit numbers into a plain head and drops "
+        + (
+            "their scale: the order of the draft's tokens stays, but its probabilities are those of another "
+            "temperature, so that trees and sampling accept less"
+            if single
+            else "the scales of its rows: the draft picks other tokens"
+        )
+        + ", and nothing says so",
+        help=f"save {head.name} in bfloat16",
+        evidence=(
+            tensor_line(head, "quantised"),
+            tensor_line(scale, "dropped"),
+            config_line(config, "quantization", "none declared")
+            if found is None
+            else Evidence(file, found.key or "quant_algo", found.form, "declared"),
+        ),
+        values={"tensor": head.name, "dtype": head.dtype, "declared": found.form if found else None},
+    )
 
 
 def _declared(draft: CheckpointFacts) -> str | None:
