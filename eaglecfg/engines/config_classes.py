@@ -16,14 +16,13 @@ USUAL = "llama"
 def class_of(config: ModelConfig) -> Mapping[str, Any] | None:
     """The assumptions of the config class of ``config``; None where that class was not read."""
     kind = config.value("model_type", USUAL)
-    return _classes().get(kind) if isinstance(kind, str) else None
+    return table()["classes"].get(kind) if isinstance(kind, str) else None
 
 
 @cache
-def _classes() -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = read_schema("engines", "sglang", "config_classes.json")[
-        "classes"
-    ]
+def table() -> Mapping[str, Any]:
+    """All that is known of the config classes, as the file has it."""
+    found: Mapping[str, Any] = read_schema("engines", "sglang", "config_classes.json")
     return found
 
 

@@ -25,6 +25,7 @@ from eaglecfg.rules.numerics import (
     ec269_plain_weights_declared_packed,
     ec270_rope_theta_twice,
     ec271_plain_part_quantised,
+    ec272_rope_left_to_class,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -49,4 +50,5 @@ RULES: tuple[Rule, ...] = (
     ec269_plain_weights_declared_packed.RULE,
     ec270_rope_theta_twice.RULE,
     ec271_plain_part_quantised.RULE,
+    ec272_rope_left_to_class.RULE,
 )

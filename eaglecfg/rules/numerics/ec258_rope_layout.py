@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
+from eaglecfg.engines.class_rope import ClassRope, reads_rope_parameters, rope_of_class
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line
-from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.numerics.honoured import draft_fact
 
-ASSUMED = 10000
 SHARE = "partial_rotary_factor"
 """Read by the Llama class at the top level (sglang 0.5.23 srt/models/llama.py:199)."""
 
@@ -27,32 +27,57 @@ def check(ctx: Context) -> Iterator[Item]:
     if not isinstance(layout, dict) or not layout.keys() & {"rope_theta", SHARE}:
         yield NotApplicable()
         return
-    theta, share = layout.get("rope_theta"), layout.get(SHARE)
-    read = ctx.engine.values.get("rope_parameters_read", True)
-    if not read and isinstance(theta, int | float) and "rope_theta" not in config.raw and theta != ASSUMED:
-        yield _finding(
-            ctx,
-            config,
-            f"gives rope_theta {theta:.10g} inside rope_parameters, but sglang {ctx.engine.version} reads "
-            f"rope_theta at the top level alone and assumes {ASSUMED}",
-            "rope_theta",
-            theta,
-            f"{ASSUMED} is assumed",
-            "; newer versions read both",
-        )
+    own = rope_of_class(ctx.engine, config)
+    theta = layout.get("rope_theta")
+    if not reads_rope_parameters(ctx.engine, config) and isinstance(theta, int | float):
+        yield from _theta(ctx, config, own, theta)
+    yield from _share(ctx, config, own, layout.get(SHARE))
+
+
+def _theta(ctx: Context, config: ModelConfig, own: ClassRope | None, theta: float) -> Iterator[Item]:
+    assert ctx.engine is not None
+    if "rope_theta" in config.raw or (own is not None and own.theta == theta):
+        return
+    older = not ctx.engine.values.get("rope_parameters_read", True)
+    assumed = f"{own.theta} is assumed" if own is not None else "what its class assumes"
+    yield _finding(
+        ctx,
+        config,
+        f"gives rope_theta {theta:.10g} inside rope_parameters, but sglang {ctx.engine.version} reads "
+        f"rope_theta at the top level alone"
+        + (f" and assumes {own.theta}" if own is not None else "")
+        + ("" if older or own is None else f": its own {own.config_class} drops rope_parameters"),
+        "rope_theta",
+        theta,
+        assumed,
+        "; newer versions read both" if older and (own is None or own.keeps_rope_parameters) else "",
+    )
+
+
+def _share(ctx: Context, config: ModelConfig, own: ClassRope | None, share: Any) -> Iterator[Item]:
+    assert ctx.engine is not None
     fact = draft_fact(ctx)
-    whole = fact is None or fact.family != "llama" or not isinstance(share, int | float) or share == 1
-    if not whole and SHARE not in config.raw:
-        yield _finding(
-            ctx,
-            config,
-            f"gives {SHARE} {share:g} inside rope_parameters, but sglang {ctx.engine.version} reads "
-            f"{SHARE} at the top level alone and rotates whole heads",
-            SHARE,
-            share,
-            "1 is assumed",
-            "",
+    if fact is None or fact.family != "llama" or not isinstance(share, int | float) or SHARE in config.raw:
+        return
+    if own is None:
+        yield NotChecked(
+            f"{config.file} gives {SHARE} inside rope_parameters, where sglang does not look for it, and "
+            "what its config class assumes instead is not known"
         )
+        return
+    if share == own.share:
+        return
+    turns = "whole heads" if own.share == 1 else f"{own.share:g} of each head, as {own.config_class} has it"
+    yield _finding(
+        ctx,
+        config,
+        f"gives {SHARE} {share:g} inside rope_parameters, but sglang {ctx.engine.version} reads "
+        f"{SHARE} at the top level alone and rotates {turns}",
+        SHARE,
+        share,
+        f"{own.share:g} is assumed",
+        "",
+    )
 
 
 def _finding(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import ConfigValue, ModelConfig
+from eaglecfg.engines.class_rope import rope_of_class
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line, listed
@@ -21,6 +22,17 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     fact, config = draft_fact(ctx), ctx.draft.config
+    own = rope_of_class(ctx.engine, config)
+    if own is not None and own.by_layer_type and fact is not None and fact.family == "llama":
+        yield _finding(
+            ctx,
+            config,
+            f"{config.file}: {own.config_class}, which its model_type {config.value('model_type')} names, "
+            "keys rope_parameters by layer type, and the draft's class takes one rope for all its layers",
+            f'write "model_type": "llama" into {config.file}, and give every key that it left to the class',
+            "model_type",
+        )
+        return
     known: Mapping[str, list[str]] | None = ctx.engine.values.get("rope_types")
     rope = _rope(config, newer=ctx.engine.values.get("rope_parameters_read", True))
     # The MLA class builds its own type, and a rope with mrope_section is made "default" by the Llama class.

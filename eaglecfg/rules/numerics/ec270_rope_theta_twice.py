@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from eaglecfg.engines.class_rope import reads_rope_parameters
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import key_line
@@ -24,14 +25,15 @@ def check(ctx: Context) -> Iterator[Item]:
     if outer == inner:
         return
     assert ctx.engine is not None
-    newer = ctx.engine.values.get("rope_parameters_read", True)
+    newer = reads_rope_parameters(ctx.engine, draft)
     taken, left = (inner, outer) if newer else (outer, inner)
     yield Finding(
         f"{draft.file} gives rope_theta {outer:.10g} at the top level and {inner:.10g} inside "
         f"rope_parameters; sglang {ctx.engine.version} takes {taken:.10g}",
         path=ctx.where("draft", "checkpoint"),
-        why="versions up to 0.5.9 read the first and newer ones the second; with the one that the draft was "
-        "not trained with, its positions turn in another way, proposals get worse, and nothing says so",
+        why="versions up to 0.5.9 read the first and newer ones the second, unless the class drops it; "
+        "with the one that the draft was not trained with, its positions turn in another way, proposals "
+        "get worse, and nothing says so",
         help="keep the rope_theta of the training run in both places; the config that it started from "
         f"settles whether {left:.10g} was meant",
         evidence=(
