@@ -24,6 +24,8 @@ def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
         ("quantized.json", "linear"),
         ("quantized.json", "flag_on_plain"),
         ("quantized.json", "head"),
+        ("quantized.json", "asked_as"),
+        ("quantized.json", "spared"),
         ("values.json", "values"),
         ("flags.json", "flags"),
         *(("attention.json", name) for name in ATTENTION),

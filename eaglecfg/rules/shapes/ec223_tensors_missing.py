@@ -40,7 +40,8 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotChecked("some of the draft's weight files could not be read")
         return
     held, idle = blocks(ctx), _fusion_idle(ctx)
-    absent, biases = [], []
+    absent: list[str] = []
+    biases: list[str] = []
     for pair in pairs(ctx, built):
         whole_layer = pair.layer is not None and held and pair.layer not in held
         if not pair.expected.required or whole_layer or (idle and pair.expected.part == "fc"):
@@ -123,7 +124,8 @@ def _unbiased(ctx: Context, missing: list[str]) -> Finding:
     found = draft.find(name)
     key = found.key if found is not None else name
     return Finding(
-        f"{draft.file} sets {key}, but the draft's files have no {listed(missing)}",
+        (f"{draft.file} sets {key}" if found is not None else f"{draft.file} leaves {key} true{left_by(draft, key)}")
+        + f", but the draft's files have no {listed(missing)}",
         path=ctx.where("draft", "checkpoint"),
         why="SGLang builds a bias for o_proj and does not check for missing tensors: it keeps uninitialised "
         "memory",
@@ -139,6 +141,7 @@ def _unscaled(ctx: Context, found: Unscaled) -> Finding:
     assert ctx.draft is not None
     assert ctx.engine is not None
     parts, missing, how = found.parts, found.missing, found.declared
+    asked = [name for name in found.plain if name]
     return Finding(
         f"the draft's {how.form} weights lack {listed(missing)}",
         path=ctx.where("draft", "checkpoint"),
@@ -147,7 +150,8 @@ def _unscaled(ctx: Context, found: Unscaled) -> Finding:
         + f"; SGLang does not check for missing tensors: one that is missing keeps {parts.unfilled}, the "
         "layer computes noise, and nothing says so",
         help="export the draft again"
-        + (f"; a layer that is meant to be plain must be left out in {how.file}" if found.plain else ""),
+        + (f"; a layer that is meant to be plain must be left out in {how.file}" if found.plain else "")
+        + (f" as the engine asks for it: {listed(asked)}" if asked else ""),
         evidence=(
             *(missing_tensor(ctx.draft, name, parts.unfilled) for name in missing[:3]),
             Evidence(how.file, how.key or "quant_algo", how.form, "declared"),

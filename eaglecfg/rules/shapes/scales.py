@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 
 FLAGS = ("quantization", "speculative_draft_model_quantization")
 EIGHT_BITS = ("F8_E4M3", "F8_E5M2", "I8")
+IGNORED = "SGLANG_FP8_IGNORED_LAYERS"
 LINEAR = ("attention", "mlp")
 
 
 @record
 class Unscaled:
-    """Tensors that quantised layers of the draft lack, and what such a layer is made of. ``plain``: some
-    belong to layers that the files hold unquantised."""
+    """Tensors that quantised layers of the draft lack, and what such a layer is made of. ``plain``: names by
+    which the engine asks for those among them that the files hold unquantised; empty where not known."""
 
     missing: list[str]
     parts: Parts
     declared: Declared
-    plain: bool
+    plain: tuple[str, ...]
 
 
 def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Unscaled | NotChecked]:
@@ -51,18 +52,42 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
         )
         return
     missing = [name for group in groups if group.quantised for name in group.lacks(parts, absent)]
-    plain = [group for group in groups if not group.quantised and group.present]
-    if plain and not found.spares:
-        missing += [name for group in plain for name in group.lacks(parts, absent)]
-    elif plain:
-        names = listed([group.members[0].names[0] for group in plain])
-        be, them = ("is", "it") if len(plain) == 1 else ("are", "them")
+    asked, unclear = [], []
+    for group in groups:
+        if group.quantised or not group.present:
+            continue
+        name, out = _spared(ctx, found, group)
+        if out is None:
+            unclear.append(group.members[0].names[0])
+        elif not out and (lacking := group.lacks(parts, absent)):
+            missing += lacking
+            asked.append(name)
+    if unclear:
+        be, them = ("is", "it") if len(unclear) == 1 else ("are", "them")
         yield NotChecked(
-            f"{names} {be} plain beside quantised weights; whether {found.file} leaves {them} out, as the "
-            "engine reads that file, is not known"
+            f"{listed(unclear)} {be} plain beside quantised weights; whether {found.file} leaves {them} out, "
+            "as the engine reads that file, is not known"
         )
     if missing:
-        yield Unscaled(missing, parts, found, bool(plain) and not found.spares)
+        yield Unscaled(missing, parts, found, tuple(asked))
+
+
+def _spared(ctx: Context, found: Declared, group: _Group) -> tuple[str, bool | None]:
+    """(the name under which the engine asks for a layer, empty where that is not known, whether the
+    declaration leaves it out)."""
+    from eaglecfg.engines.spared import asked_as, left_out  # few drafts are quantised
+
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    assert ctx.engine is not None
+    engine, version = ctx.engine.name, ctx.engine.facts_of
+    part = ".".join(group.members[0].names[0].split(".")[-3:-1])
+    name = asked_as(engine, version, ctx.draft.config.architecture or "", part) or ""
+    if not found.spares:
+        return name, False
+    if not name or ctx.variable(IGNORED):
+        return name, None
+    return name, left_out(engine, version, found, name)
 
 
 def _layers(built: Wiring) -> Iterator[tuple[ExpectedTensor, ...]]:

@@ -153,7 +153,7 @@ def test_a_plain_layer_among_quantised_ones_is_built_quantised(tmp_path: Path) -
     assert f"{name}_scale" in found["EC223"].message
     report = run(tmp_path / "spared", "fp8", tensors, ignored_layers=["o_proj"])
     assert not serious(report)
-    assert any(name in skipped.reason for skipped in report.not_checked)
+    assert not any(name in skipped.reason for skipped in report.not_checked)
 
 
 @pytest.mark.parametrize(
@@ -197,3 +197,69 @@ def test_a_quantised_draft_is_not_said_to_inherit_the_flag(tmp_path: Path) -> No
     server = {"server": {"quantization": "fp8"}}
     report = check(tmp_path, draft={"tensors": export("modelopt")}, files=side, deployment=server)
     assert "EC259" not in serious(report)
+
+
+PLAIN_ATTENTION = {
+    change: value
+    for part in "qkvo"
+    for name in (f"midlayer.self_attn.{part}_proj.weight",)
+    for change, value in ((name, ["BF16", LLAMA_SHAPES[name]]), (f"{name}_scale", None))
+}
+
+
+@pytest.mark.parametrize(
+    ("form", "spared", "lost"),
+    [
+        ("compressed", {"ignore": ["lm_head", "re:.*self_attn.*"]}, "qkv"),
+        ("compressed", {"ignore": ["midlayer.self_attn.q_proj", "midlayer.self_attn.o_proj"]}, "qkvo"),
+        ("fp8", {"ignored_layers": ["self_attn"]}, "qkv"),
+        ("fp8", {"modules_to_not_convert": ["midlayer.self_attn"]}, "qkvo"),
+    ],
+)
+def test_a_list_that_misses_the_names_the_engine_asks_for_leaves_nothing_out(
+    form: str, spared: dict[str, Any], lost: str, tmp_path: Path
+) -> None:
+    found = serious(run(tmp_path, form, {**export(form), **PLAIN_ATTENTION}, **spared))
+    assert set(found) == {"EC223"}
+    assert found["EC223"].values["missing"] == [f"midlayer.self_attn.{one}_proj.weight_scale" for one in lost]
+    assert "model.qkv_proj" in (found["EC223"].help or "")
+    assert ("model.self_attn.o_proj" in (found["EC223"].help or "")) is ("o" in lost)
+
+
+@pytest.mark.parametrize(
+    ("form", "spared"),
+    [
+        ("compressed", {"ignore": ["re:.*qkv_proj", "self_attn.o_proj"]}),
+        ("compressed", {"ignore": ["model.qkv_proj", "model.self_attn.o_proj"]}),
+        ("fp8", {"ignored_layers": ["q_proj", "k_proj", "v_proj", "o_proj"]}),
+    ],
+)
+def test_a_list_with_the_names_the_engine_asks_for_is_right(
+    form: str, spared: dict[str, Any], tmp_path: Path
+) -> None:
+    report = run(tmp_path, form, {**export(form), **PLAIN_ATTENTION}, **spared)
+    assert not serious(report)
+    assert not any("plain beside" in skipped.reason for skipped in report.not_checked)
+
+
+def test_a_list_that_was_not_read_is_said_to_be_unchecked(tmp_path: Path) -> None:
+    tensors = {**export("modelopt"), **PLAIN_ATTENTION}
+    tensors |= dict.fromkeys(f"midlayer.self_attn.{one}_proj.input_scale" for one in "qkvo")
+    report = run(tmp_path, "modelopt", tensors, exclude_modules=["*self_attn*"])
+    assert not serious(report)
+    assert any("o_proj.weight are plain beside" in skipped.reason for skipped in report.not_checked)
+
+
+def test_one_plain_layer_is_told_of_in_the_singular(tmp_path: Path) -> None:
+    name = "midlayer.mlp.down_proj.weight"
+    gone = {f"{name}_scale": None, "midlayer.mlp.down_proj.input_scale": None}
+    tensors = {**export("modelopt"), name: ["BF16", LLAMA_SHAPES[name]], **gone}
+    report = run(tmp_path, "modelopt", tensors, exclude_modules=["down_proj"])
+    assert any("is plain beside" in skipped.reason for skipped in report.not_checked)
+
+
+def test_a_variable_that_leaves_layers_out_too_is_not_guessed_at(tmp_path: Path) -> None:
+    block = {**FORMS["fp8"][0], "ignored_layers": ["lm_head"]}
+    draft = {"config": {"quantization_config": block}, "tensors": {**export("fp8"), **PLAIN_ATTENTION}}
+    report = check(tmp_path, draft=draft, deployment={"env": {"SGLANG_FP8_IGNORED_LAYERS": "qkv_proj"}})
+    assert "EC223" not in serious(report)
