@@ -68,3 +68,10 @@ def tied(config: ModelConfig) -> bool | None:
         return bool(found.value)
     assumed = class_of(config)
     return None if assumed is None else bool(assumed["tie_word_embeddings"])
+
+
+def biased(config: ModelConfig) -> bool:
+    """Whether the class has attention_bias true and the file leaves it so."""
+    return config.find("attention_bias") is None and config.value("model_type") in (
+        *table()["attention_bias"],
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.config import ModelConfig
-from eaglecfg.engines.config_classes import head_width, key_value_heads
+from eaglecfg.engines.config_classes import biased, head_width, key_value_heads
 from eaglecfg.engines.facts import DraftFact
 from eaglecfg.engines.reading import CONFIG_KEY, CaptureRequest
 from eaglecfg.engines.wiring import (
@@ -127,7 +127,8 @@ def vocabulary_tensors(wiring: Wiring, outer: str) -> Iterator[ExpectedTensor]:
 
 def row_bias(draft: ModelConfig) -> str | None:
     """The key that gives o_proj a bias, None where it has none; q, k and v are built again without."""
-    return next((key for key in ("attention_bias", "bias") if draft.value(key)), None)
+    asked = next((key for key in ("attention_bias", "bias") if draft.value(key)), None)
+    return asked or ("attention_bias" if biased(draft) else None)
 
 
 def _layer(wiring: Wiring, index: int, *, row_bias: bool) -> Iterator[ExpectedTensor]:

@@ -170,3 +170,20 @@ def test_one_rope_for_each_layer_type_is_no_rope_for_the_draft(tmp_path: Path) -
         draft = {"config": {"model_type": "gemma3_text", "head_dim": 64}}
         report = check(tmp_path / version, engine=version, draft=draft)
         assert ("EC267" in serious(report)) is crashes
+
+
+@pytest.mark.parametrize("kind", [*TABLE["attention_bias"], "glm4_moe", "llama"])
+def test_a_bias_left_to_the_class_never_passes_unseen(kind: str, tmp_path: Path) -> None:
+    biased = kind in TABLE["attention_bias"]
+    left = {"config": {"model_type": kind, "attention_bias": None}}
+    old = "0.5.8.post1"
+    found = serious(check(tmp_path / "left", engine=old, draft=left))
+    assert ("EC223" in found) is biased
+    if biased:
+        assert "leaves attention_bias true (by " in found["EC223"].message
+    off = {"config": {"model_type": kind, "attention_bias": False}}
+    assert "EC223" not in serious(check(tmp_path / "off", engine=old, draft=off))
+    held = {**left, "tensors": {"midlayer.self_attn.o_proj.bias": ["BF16", [256]]}}
+    for version in (old, "0.5.23"):
+        found = serious(check(tmp_path / version, engine=version, draft=held))
+        assert ("EC223" in found, "EC227" in found) == (False, not biased)

@@ -25,7 +25,7 @@ from eaglecfg.rules.model import (
 )
 from eaglecfg.rules.shapes.expected import OPTIONAL_NORMS, pairs, unknown_names, wiring
 from eaglecfg.rules.shapes.scales import Unscaled, unscaled
-from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config
+from eaglecfg.rules.shapes.tensors import blocks, draft_class, draft_config, left_by
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -124,8 +124,8 @@ def _unbiased(ctx: Context, missing: list[str]) -> Finding:
     found = draft.find(name)
     key = found.key if found is not None else name
     return Finding(
-        (f"{draft.file} sets {key}" if found is not None else f"{draft.file} leaves {key} true{left_by(draft, key)}")
-        + f", but the draft's files have no {listed(missing)}",
+        f"{draft.file} {'leaves' if found is None else 'sets'} {key}{' true' if found is None else ''}"
+        f"{left_by(draft, key)}, but the draft's files have no {listed(missing)}",
         path=ctx.where("draft", "checkpoint"),
         why="SGLang builds a bias for o_proj and does not check for missing tensors: it keeps uninitialised "
         "memory",
