@@ -187,3 +187,32 @@ def test_a_bias_left_to_the_class_never_passes_unseen(kind: str, tmp_path: Path)
     for version in (old, "0.5.23"):
         found = serious(check(tmp_path / version, engine=version, draft=held))
         assert ("EC223" in found, "EC227" in found) == (False, not biased)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "unread"),
+    [("llama", "0.5.9", True), ("llama", "0.5.10", False), ("qwen3_next", "0.5.23", True)],
+)
+def test_scaling_in_a_layout_that_is_not_read_is_told(
+    kind: str, version: str, unread: bool, tmp_path: Path
+) -> None:
+    scaling = {"rope_type": "linear", "factor": 2.0}
+    base = {"model_type": kind, "partial_rotary_factor": 1.0}
+    draft = {"config": {**base, "rope_parameters": {**scaling, "rope_theta": 500000.0}}}
+    found = serious(check(tmp_path / "nested", engine=version, draft=draft))
+    assert ("EC258" in found and "scales no positions" in found["EC258"].message) is unread
+    both = {"config": {**draft["config"], "rope_scaling": {**scaling, "rope_theta": 500000.0}}}
+    assert "EC258" not in serious(check(tmp_path / "both", engine=version, draft=both))
+
+
+@pytest.mark.parametrize("version", ["0.5.9", "0.5.10", "0.5.23"])
+def test_a_theta_beside_scaling_is_lost_under_sglangs_own_class(version: str, tmp_path: Path) -> None:
+    for kind in ("llama", "qwen3_next"):
+        scaling = {"rope_type": "linear", "factor": 2.0}
+        config = {"model_type": kind, "partial_rotary_factor": 1.0, "rope_scaling": scaling}
+        found = serious(check(tmp_path / kind, engine=version, draft={"config": config}))
+        lost = kind == "qwen3_next" and version != "0.5.9"
+        assert ("EC258" in found and "beside a rope_scaling" in found["EC258"].message) is lost
+        within = {**config, "rope_scaling": {**scaling, "rope_theta": 500000.0}}
+        found = serious(check(tmp_path / f"{kind}-within", engine=version, draft={"config": within}))
+        assert "EC258" not in found
