@@ -7,9 +7,10 @@ from math import prod
 
 from eaglecfg.checkpoint.facts import CheckpointFacts, TensorFact
 from eaglecfg.checkpoint.quantization import declared
+from eaglecfg.engines.wiring import Wiring
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line, tensor_line
+from eaglecfg.rules.evidence import config_line, listed, tensor_line
 from eaglecfg.rules.model import (
     Evidence,
     Finding,
@@ -22,6 +23,7 @@ from eaglecfg.rules.model import (
     Today,
 )
 from eaglecfg.rules.shapes.expected import pairs, wiring
+from eaglecfg.rules.shapes.scales import spared
 
 FLAGS = ("quantization", "speculative_draft_model_quantization")
 PLAIN = ("BF16", "F16", "F32")
@@ -50,6 +52,7 @@ def check(ctx: Context) -> Iterator[Item]:
         said = _head(ctx, head)
         if said is not None:
             yield said
+    yield from _left_out(ctx, built)
     if stated is None and packed is not None:
         yield _undeclared(ctx, ctx.draft, packed)
     elif stated is not None and linear and all(tensor.dtype in PLAIN for tensor in linear):
@@ -104,6 +107,38 @@ def _head(ctx: Context, head: TensorFact) -> Finding | NotChecked | None:
             else Evidence(file, found.key or "quant_algo", found.form, "declared"),
         ),
         values={"tensor": head.name, "dtype": head.dtype, "declared": found.form if found else None},
+    )
+
+
+def _left_out(ctx: Context, built: Wiring) -> Iterator[Finding]:
+    """Layers stored in eight bits that the declaration leaves out, so that the engine builds them plain."""
+    assert ctx.draft is not None
+    found = declared(ctx.draft)
+    if found is None or not found.spares:
+        return
+    out = {}
+    for pair in pairs(ctx, built):
+        linear = pair.expected.part in LINEAR and len(pair.expected.shape) == 2
+        if linear and pair.found is not None and pair.found.dtype in EIGHT_BITS:
+            name, left = spared(ctx, found, pair.expected)
+            if left:
+                out[pair.found] = name
+    if not out:
+        return
+    first, names = next(iter(out)), listed(list(dict.fromkeys(out.values())))
+    be, them = ("is", "it") if len(out) == 1 else ("are", "them")
+    stored = listed([tensor.name for tensor in out])
+    yield Finding(
+        f"{stored} {be} stored as {first.dtype}, but {found.file} leaves {them} out",
+        path=ctx.where("draft", "checkpoint"),
+        why=f"the engine asks for {names}, finds an entry that stands for it, builds the layer plain, copies "
+        "the 8-bit numbers into it and drops their scales: the draft proposes noise, and nothing says so",
+        help=f"take the entry out of {found.file}, or write it so that it does not stand for {names}",
+        evidence=(
+            *(tensor_line(tensor, "quantised") for tensor in list(out)[:3]),
+            Evidence(found.file, found.key or "quant_algo", found.form, "declared"),
+        ),
+        values={"tensors": [tensor.name for tensor in out][:10], "declared": found.form},
     )
 
 

@@ -56,7 +56,7 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
     for group in groups:
         if group.quantised or not group.present:
             continue
-        name, out = _spared(ctx, found, group)
+        name, out = spared(ctx, found, group.members[0])
         if out is None:
             unclear.append(group.members[0].names[0])
         elif not out and (lacking := group.lacks(parts, absent)):
@@ -72,16 +72,16 @@ def unscaled(ctx: Context, built: Wiring, absent: Sequence[str]) -> Iterator[Uns
         yield Unscaled(missing, parts, found, tuple(asked))
 
 
-def _spared(ctx: Context, found: Declared, group: _Group) -> tuple[str, bool | None]:
-    """(the name under which the engine asks for a layer, empty where that is not known, whether the
-    declaration leaves it out)."""
+def spared(ctx: Context, found: Declared, layer: ExpectedTensor) -> tuple[str, bool | None]:
+    """(the name under which the engine asks for ``layer`` or what it is joined into, whether the declaration
+    leaves that out); an empty name and None where it is not known."""
     from eaglecfg.engines.spared import asked_as, left_out  # few drafts are quantised
 
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     assert ctx.engine is not None
     engine, version = ctx.engine.name, ctx.engine.facts_of
-    part = ".".join(group.members[0].names[0].split(".")[-3:-1])
+    part = ".".join(layer.names[0].split(".")[-3:-1])
     name = asked_as(engine, version, ctx.draft.config.architecture or "", part) or ""
     if not found.spares:
         return name, False

@@ -263,3 +263,28 @@ def test_a_variable_that_leaves_layers_out_too_is_not_guessed_at(tmp_path: Path)
     draft = {"config": {"quantization_config": block}, "tensors": {**export("fp8"), **PLAIN_ATTENTION}}
     report = check(tmp_path, draft=draft, deployment={"env": {"SGLANG_FP8_IGNORED_LAYERS": "qkv_proj"}})
     assert "EC223" not in serious(report)
+
+
+@pytest.mark.parametrize(
+    ("form", "spared", "names"),
+    [
+        ("compressed", {"ignore": ["re:.*down_proj"]}, ["mlp.down_proj"]),
+        (
+            "fp8",
+            {"ignored_layers": ["q_proj", "k_proj", "v_proj"]},
+            [f"self_attn.{one}_proj" for one in "qkv"],
+        ),
+    ],
+)
+def test_a_quantised_layer_that_the_list_leaves_out_is_built_plain(
+    form: str, spared: dict[str, Any], names: list[str], tmp_path: Path
+) -> None:
+    found = serious(run(tmp_path, form, export(form), **spared))
+    assert found["EC268"].values["tensors"] == [f"midlayer.{name}.weight" for name in names]
+    assert "leaves" in found["EC268"].message
+
+
+def test_entries_that_reach_no_layer_do_no_harm_to_a_whole_export(tmp_path: Path) -> None:
+    assert not serious(
+        run(tmp_path, "compressed", export("compressed"), ignore=["lm_head", "fc", "re:.*mlp.*"])
+    )
