@@ -247,7 +247,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
             if asked["phase"] == CHECK:
                 checks.append(_launch(asked, data))
                 continue
-            launch = replace(_launch(asked, data), segment=len(moves))
+            launch = _launch(asked, data, len(moves))
             if data.get("ran_arm"):
                 arms.setdefault(launch.ran, data["ran_arm"])
             launches.append(launch)
@@ -315,7 +315,7 @@ def _is_baseline(arm: Mapping[str, Any]) -> bool:
     return not changed or (changed == {"speculative"} and arm["values"].get("speculative") == OFF)
 
 
-def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
+def _launch(asked: Mapping[str, Any], data: Mapping[str, Any], segment: int = 0) -> Launch:
     key = asked["arm"]["key"]
     return Launch(
         n=data["n"],
@@ -323,6 +323,7 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any]) -> Launch:
         ran=data.get("ran") or key,
         phase=asked["phase"],
         round=asked["round"],
+        segment=segment,
         failure=data["failure"] or "",
         message=data["message"],
         lines=tuple(data["lines"]),

@@ -42,7 +42,7 @@ def test_a_shape_has_no_finding(place: Path, file: str, capsys: pytest.CaptureFi
         ("tp2-rehearsal", "1 round of 4 = 4 launches", 4),
         ("tp8-first", "2 rounds of 4 = 8 launches", 8),
         ("tp8-nccl", "3 rounds of 12 = 36 launches", 36),
-        ("tp8-step-cost", "every setting once", 123),
+        ("tp8-step-cost", "every setting once", 124),
     ],
 )
 def test_a_study_has_no_finding_and_plans_its_launches(

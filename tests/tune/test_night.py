@@ -87,6 +87,7 @@ def test_status_tells_what_runs_and_disturbs_nothing(folder: Folder) -> None:
 
 
 def test_status_goes_by_the_budget_that_options_gave(folder: Folder) -> None:
+    folder.study(flags=["--fault", "slow-start:2"])  # it still runs when it is looked at
     soon = datetime.datetime.now() + datetime.timedelta(hours=2)
     given = ["--launches", "4", "--hours", "9", "--until", f"{soon:%H:%M}"]
     process = subprocess.Popen(
