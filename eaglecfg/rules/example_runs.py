@@ -21,7 +21,9 @@ PLACE = "/srv/example"
 
 def run_example(rule: Rule, example: Mapping[str, Any]) -> Report:
     """What ``rule`` alone makes of ``example``."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as outer:
+        # Inside of one of our own: what an example finds at .. is not for others to decide.
+        folder = str(Path(outer) / "example")
         config = materialize(example, Path(folder))
         files = [path for path in (config, config.with_name("study.yaml")) if path.exists()]
         documents = [read_document(path, shown=path.name) for path in files]
