@@ -15,10 +15,14 @@ def agreement_words(history: History) -> tuple[str, ...]:
     margin = learned((*history.checks, *history.launches))
     usual = margin.agreement if margin.agreement is not None else 1.0
     below: list[tuple[float, str]] = []
+    doubted: list[str] = []
     for key in dict.fromkeys(item.ran for item in history.launches):
         shares = _shares([item for item in history.of(key) if not item.baseline])
         if shares and mean(shares) < usual:
-            below.append((mean(shares), str(history.arms[key]["label"])))
+            label = str(history.arms[key]["label"])
+            below.append((mean(shares), label))
+            if any(item.compared and margin.doubtful(item.compared) for item in history.of(key)):
+                doubted.append(label)
     out = []
     if below:
         named = ", ".join(f"{label} {share:.1%}" for share, label in sorted(below, reverse=True))
@@ -26,7 +30,12 @@ def agreement_words(history: History) -> tuple[str, ...]:
         if margin.agreement is not None:
             among = f"launches of the baselines among each other in {_at_least(margin.agreement)}"
         out.append(
-            f"Greedy answers agree with the baseline's, up to the first difference, in: {named}; {among}."
+            f"Greedy answers agree with the baseline's, up to the first difference, in: {named}; {among}. "
+            + (
+                f"Less than rounding explains: {'; '.join(doubted)}."
+                if doubted
+                else "Near-ties that fall the other way can explain that much."
+            )
         )
     if margin.worst is not None and margin.worst.rate > TIES:
         out.append(

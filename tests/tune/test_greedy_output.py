@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eaglecfg.cli.main import run
+from eaglecfg.tune.answer_words import agreement_words
 from eaglecfg.tune.answers import (
     GROSS,
     KNOWN_TIES,
@@ -23,7 +25,7 @@ from eaglecfg.tune.answers import (
     judged,
     learned,
 )
-from eaglecfg.tune.history import ROUND, Launch
+from eaglecfg.tune.history import ROUND, History, Launch
 from tests.tune.folder import Folder
 
 ARMS: Mapping[str, Mapping[str, Any]] = {"off": {"label": "off"}, "as it stands": {"label": "as it stands"}}
@@ -236,6 +238,21 @@ def test_a_winner_whose_answers_part_more_often_than_the_baselines_is_told_of(tm
     assert "launches of the baselines in all of it" in told
     page = (folder.record / "result.md").read_text(encoding="utf-8")
     assert "Greedy answers agree with the baseline's, up to the first difference, in: 2 steps 9" in page
+    assert "Less than rounding explains: 2 steps." in page
+
+
+def test_settings_that_part_no_more_often_than_near_ties_do_are_not_doubted() -> None:
+    def night(own: Compared) -> History:
+        rows = [baseline("off", Compared(16, 3, 1000)), baseline("off", Compared(16, 2, 1010))]
+        item = replace(baseline("2 steps", own), baseline=False, agreement=0.9, scores={1: 5.0})
+        launches = tuple(replace(row, agreement=0.98) for row in rows)
+        arms = {name: {"key": name, "label": name} for name in ("off", "2 steps")}
+        return History((*launches, item), (), arms, (), 3, 0)
+
+    (plain,) = agreement_words(night(Compared(16, 5, 980)))
+    assert plain.endswith("Near-ties that fall the other way can explain that much.")
+    (doubted,) = agreement_words(night(Compared(16, 16, 300)))
+    assert doubted.endswith("Less than rounding explains: 2 steps.")
 
 
 def test_nothing_is_said_of_answers_that_are_the_baselines(tmp_path: Path) -> None:
