@@ -19,7 +19,7 @@ from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import EaglecfgError, UsageError
 from eaglecfg.tune.history import History, fold
-from eaglecfg.tune.ledger import LEDGER, Ledger, read_ledger
+from eaglecfg.tune.ledger import LEDGER, Ledger, last_session, read_ledger
 from eaglecfg.tune.look_around import look_around
 from eaglecfg.tune.opened import Opened, open_study
 from eaglecfg.tune.plan import near, plan_lines, time_plan
@@ -300,7 +300,7 @@ def _began(opened: Opened) -> bool:
         events = read_ledger(opened.folder / LEDGER)
     except (EaglecfgError, OSError):
         return False
-    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    session = last_session(events)
     return session is not None and bool(session.data["pid"] == os.getpid())
 
 

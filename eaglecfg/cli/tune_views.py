@@ -15,6 +15,7 @@ import click
 from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_check import check, show_check
 from eaglecfg.errors import UsageError
+from eaglecfg.tune.account import launches
 from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.ledger import LEDGER, Event, read_ledger
 from eaglecfg.tune.opened import Opened, open_study
@@ -90,7 +91,7 @@ def _words(opened: Opened, found: Any) -> list[str]:
     if found.ends_at is not None:
         lines.append(f"  ends     by {datetime.datetime.fromtimestamp(found.ends_at):%Y-%m-%d %H:%M}")
     if found.aside:
-        lines.append(f"  aside    {_launches(found.aside)}, {found.aside_why}")
+        lines.append(f"  aside    {launches(found.aside)}, {found.aside_why}")
     if found.failures:
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(found.failures.items()))
         lines.append(f"  failed   {kinds}")
@@ -100,10 +101,6 @@ def _words(opened: Opened, found: Any) -> list[str]:
         lines.append(f"  quiet    nothing was written to the record for {duration(found.quiet_s)}")
     lines.append(f"  record   {near(opened.folder)}")
     return lines
-
-
-def _launches(count: int) -> str:
-    return "1 launch" if count == 1 else f"{count} launches"
 
 
 @click.command("report")
@@ -132,7 +129,7 @@ def report(study: str, out: Path | None, launch_prefix: str | None, form: str) -
         show_results(results)
         show_check(opened, history)
     if found.aside:
-        tell(f"set aside: {_launches(found.aside)} of the record, {found.aside_why}")
+        tell(f"set aside: {launches(found.aside)} of the record, {found.aside_why}")
     return 0 if any(item.ok for item in history.launches) else NOT_RUNNING
 
 

@@ -49,6 +49,11 @@ def account_of(history: History) -> Account:
     )
 
 
+def launches(count: int) -> str:
+    """``1 launch``, ``3 launches``."""
+    return "1 launch" if count == 1 else f"{count} launches"
+
+
 def account_line(account: Account) -> str:
     """One sentence, and one on what came on top where something did."""
     shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
@@ -57,8 +62,7 @@ def account_line(account: Account) -> str:
         f"{account.launches} launches{failed}, {account.seconds / 60:.1f} minutes, {account.per_hour:.0f} an "
         f"hour: {shares}."
     )
-    cut_off = account.cut_off
-    more = [f"{cut_off} launch{'' if cut_off == 1 else 'es'} cut off"] if cut_off else []
+    more = [f"{launches(account.cut_off)} cut off"] if account.cut_off else []
     if account.waited >= WORTH_A_WORD:
         more.append(f"{account.waited:.0f} s of waiting for GPUs in use")
     return f"{line} On top: {' and '.join(more)}." if more else line

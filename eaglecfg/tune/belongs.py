@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eaglecfg.errors import UsageError
-from eaglecfg.tune.ledger import LEDGER, Event
+from eaglecfg.tune.ledger import LEDGER, Event, last_session
 from eaglecfg.tune.opened import Opened
 
 
@@ -24,7 +24,7 @@ def refuse_record_of_another(opened: Opened, events: Sequence[Event]) -> None:
     A file that was renamed or moved has gone from where it was, and goes on with its record. Records of
     before this was kept belong to whoever names them.
     """
-    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    session = last_session(events)
     known = session.data.get("file") if session is not None else None
     if known is None:
         return

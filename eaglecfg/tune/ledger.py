@@ -38,6 +38,11 @@ class Event:
     data: Mapping[str, Any]
 
 
+def last_session(events: Sequence[Event]) -> Event | None:
+    """The event with which the study was begun or resumed last."""
+    return next((event for event in reversed(events) if event.kind == "session"), None)
+
+
 def _sum(previous: str, body: str) -> str:
     return hashlib.sha256(f"{previous}\n{body}".encode()).hexdigest()[:SUM_LENGTH]
 

@@ -104,11 +104,6 @@ def doubles(arms: Sequence[Arm], aliases: Mapping[str, str]) -> set[str]:
     return found
 
 
-def complete_rounds(design: Design, history: History) -> Mapping[str, list[float]]:
-    """Scores by what ran, over the rounds in which every arm that has not failed has a launch."""
-    return {key: [item.score for item in row] for key, row in compared_launches(design, history).items()}
-
-
 def compared_launches(design: Design, history: History) -> Mapping[str, list[Launch]]:
     """The launches of those rounds by what ran, in the order of the rounds."""
     condemned, aliases = history.condemned(), history.aliases()

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from eaglecfg.source.secrets import redact_arguments
 from eaglecfg.tune.deadline import until_time
 from eaglecfg.tune.history import fold
-from eaglecfg.tune.ledger import Event
+from eaglecfg.tune.ledger import Event, last_session
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.plan import make_plan
 from eaglecfg.tune.process import identity_of
@@ -79,7 +79,7 @@ class Standing:
 def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
     """Where the study stands at ``at`` (seconds since the epoch). Takes no lock and writes nothing."""
     history = fold(events, opened.conditions)
-    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    session = last_session(events)
     plan = make_plan(opened, history)
     state, why = _state(events, session)
     running = state == "running"
@@ -104,7 +104,7 @@ def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
 
 def budget_of(events: Sequence[Event]) -> Mapping[str, Any]:
     """The budget of the session that was begun last: options may have given it another than its file."""
-    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    session = last_session(events)
     budget: Mapping[str, Any] = session.data.get("budget", {}) if session is not None else {}
     return budget
 
@@ -122,7 +122,7 @@ def _ends_at(opened: Opened, events: Sequence[Event], session: Event) -> float |
 
 def aside_because(opened: Opened, events: Sequence[Event]) -> str:
     """Why launches of the record do not count, and how those of its last session are seen."""
-    session = next((event for event in reversed(events) if event.kind == "session"), None)
+    session = last_session(events)
     before = session.data["described"] if session is not None else opened.described
     now = opened.described
     keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.tune.account import HEADER, account_line
+from eaglecfg.tune.account import HEADER, account_line, launches
 from eaglecfg.tune.conclusion import interval, percent, slower_words, spread_words
 from eaglecfg.tune.cycle import cycle_lines
 from eaglecfg.tune.drift import MOST_DRIFTS
@@ -246,7 +246,7 @@ def footnotes(results: Results) -> list[str]:
         cut = "; the search was cut short for it" if len(results.moves) >= MOST_DRIFTS else ""
         notes.append(
             f"The machine's own speed moved during the search ({moves}): what was measured meanwhile was set "
-            f"aside ({_counted(results.set_aside)}){cut}. No budget of launches pays for these, nor for the "
+            f"aside ({launches(results.set_aside)}){cut}. No budget of launches pays for these, nor for the "
             f"{results.looked_again} of the baseline that looked whether it had moved."
         )
     notes += [*_search_words(results), *shared_words(results.shared)]
@@ -269,15 +269,11 @@ def footnotes(results: Results) -> list[str]:
     return [*notes, *results.answers]
 
 
-def _counted(count: int) -> str:
-    return "1 launch" if count == 1 else f"{count} launches"
-
-
 def _open_round_words(results: Results) -> list[str]:
     """Rounds whose launches are not compared, as they are not complete."""
     why = f" ({results.finished})" if results.finished else " so far"
     return [
-        f"Round {number + 1} is not complete: what was launched in it ({_counted(count)}) is not "
+        f"Round {number + 1} is not complete: what was launched in it ({launches(count)}) is not "
         f"compared{why}."
         for number, count in results.open_rounds.items()
     ]

@@ -23,14 +23,11 @@ from eaglecfg.rules.model import (
     Today,
 )
 from eaglecfg.rules.shapes.expected import pairs, wiring
-from eaglecfg.rules.shapes.scales import spared
+from eaglecfg.rules.shapes.scales import EIGHT_BITS, FLAGS, LINEAR, spared
 
-FLAGS = ("quantization", "speculative_draft_model_quantization")
 PLAIN = ("BF16", "F16", "F32")
 FP8 = ("F8_E4M3", "F8_E5M2")
-EIGHT_BITS = (*FP8, "I8")
 SCALES = ("weight_scale", "weight_scale_inv")
-LINEAR = ("attention", "mlp")
 
 
 def check(ctx: Context) -> Iterator[Item]:

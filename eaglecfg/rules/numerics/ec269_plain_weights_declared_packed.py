@@ -11,7 +11,8 @@ from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.files.problems import Side, weighted, weights_unread
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.numerics.ec268_undeclared_quantization import FLAGS, PLAIN
+from eaglecfg.rules.numerics.ec268_undeclared_quantization import PLAIN
+from eaglecfg.rules.shapes.scales import FLAGS
 
 PACKED = ("awq", "awq_marlin", "gptq", "gptq_marlin")
 METHODS: Mapping[Side, tuple[str, ...]] = {"target": (*PACKED, "fp8"), "draft": PACKED}
