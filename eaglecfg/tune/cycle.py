@@ -4,18 +4,26 @@ No engine tells its parts, but a study of several step counts shows them: the ti
 the number of steps. Its slope is what one more step costs (drafting a token, and verifying it), the time of a
 decode step without speculation is one pass of the target, and what is left is the rest: the draft's extend
 pass, acceptance, the host. An estimate; ``misfit`` tells how straight the line is.
+
+A machine's speed wanders between rounds, often by more than a step takes. So the line is fitted to the
+complete rounds alone, with an effect of each round taken out; what is left over gives the intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from eaglecfg.schema.deployment import Deployment
 from eaglecfg.tune.arm import OFF, Arm, setting
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History, Launch
-from eaglecfg.tune.ranking import arm_of
+from eaglecfg.tune.ranking import arm_of, compared_launches
+from eaglecfg.tune.statistics import mean, t_quantile
+
+Launches = Mapping[str, Sequence[Launch]]
+"""By what ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +32,9 @@ class Cycle:
 
     ``setting`` names what they share of the searched keys, empty for the deployment's own values. Times are
     in milliseconds: ``target_ms`` is None where these settings were not measured without speculation.
-    ``cycles`` maps steps to the time of a whole cycle, as measured.
+    ``cycles`` maps steps to the time of a whole cycle, as measured. ``paired``: it is of complete rounds,
+    else of launches of different times. ``step_reach`` and ``rest_reach`` are half of a 95 % interval (of
+    ``base_ms`` where there is no ``target_ms``), None where too few launches tell it.
     """
 
     setting: str
@@ -34,6 +44,9 @@ class Cycle:
     base_ms: float
     cycles: Mapping[int, float]
     misfit_ms: float
+    paired: bool
+    step_reach: float | None
+    rest_reach: float | None
 
     @property
     def rest_ms(self) -> float | None:
@@ -41,9 +54,15 @@ class Cycle:
         return None if self.target_ms is None else self.base_ms - self.target_ms
 
     @property
+    def scattered(self) -> bool:
+        """Whether a step's interval reaches beyond nothing: launches scatter more than steps differ."""
+        return self.step_reach is not None and abs(self.step_ms) <= self.step_reach
+
+    @property
     def sound(self) -> bool:
-        """Whether every part takes time. Where launches scatter more than steps differ, one may not."""
-        return self.step_ms > 0 and self.base_ms > 0 and (self.rest_ms is None or self.rest_ms >= 0)
+        """Whether every part takes time, a step by its whole interval."""
+        known = self.step_reach is not None and not self.scattered
+        return known and min(self.step_ms, self.base_ms) > 0 and (self.rest_ms is None or self.rest_ms >= 0)
 
     def shares(self, steps: int) -> tuple[float, float, float] | None:
         """Shares of target, draft steps and rest in a cycle of ``steps``."""
@@ -61,88 +80,135 @@ def find_cycles(design: Design, history: History) -> tuple[Cycle, ...]:
     for arm in arms:
         groups.setdefault(_shared(arm.deployment), []).append(arm)
     offs = {_around(arm.deployment): arm for arm in arms if arm.deployment.speculative == OFF}
+    rounds = compared_launches(design, history)
     found = []
     for members in groups.values():
         off = offs.get(_around(members[0].deployment))
-        for level in sorted({level for arm in members for level in _times(history, arm)}):
-            cycle = _fit(design, history, members, off, level)
+        shared = {arm.key: rounds[arm.key] for arm in members if rounds.get(arm.key)}
+        paired = sum(_steps(arm) is not None for arm in members if arm.key in shared) > 1
+        if paired and off is not None and rounds.get(off.key):
+            shared[off.key] = rounds[off.key]
+        used = shared if paired else _all_launches(history, (*members, *([off] if off else [])))
+        for level in sorted({level for row in used.values() for item in row for level in item.counters}):
+            cycle = _fit(_named(members[0], design), members, off, used, level, paired=paired)
             if cycle is not None:
                 found.append(cycle)
     return tuple(found)
 
 
 def cycle_lines(cycles: Sequence[Cycle]) -> list[str]:
-    """One sentence per cycle."""
-    out = []
-    for cycle in cycles:
-        named = f", {cycle.setting}" if cycle.setting else ""
-        head = f"Cycle at concurrency {cycle.concurrency}{named}"
-        if not cycle.sound:
-            out.append(
-                f"{head}: not taken apart; its times at {', '.join(map(str, cycle.cycles))} steps scatter so "
-                f"much that a part of it would take less than no time."
-            )
-            continue
-        counts = ", ".join(map(str, cycle.cycles))
-        fit = f"(a line through {counts} steps, {cycle.misfit_ms:.2f} ms off at worst)"
-        rest, most = cycle.rest_ms, max(cycle.cycles)
-        shares = cycle.shares(most)
-        if rest is None or shares is None or cycle.target_ms is None:
-            out.append(
-                f"{head}: {cycle.base_ms:.2f} ms plus {cycle.step_ms:.2f} ms for each draft step {fit}; "
-                f"the target's own pass was not measured for it."
-            )
-            continue
-        out.append(
-            f"{head}: one pass of the target {cycle.target_ms:.2f} ms, each draft step {cycle.step_ms:.2f} "
-            f"ms, the rest {rest:.2f} ms {fit}; of a cycle of {most} steps that is "
-            + ", ".join(f"{share:.0%}" for share in shares)
-            + "."
+    """One sentence per cycle of which the launches tell how sure it is."""
+    return [_line(cycle) for cycle in cycles if cycle.step_reach is not None]
+
+
+def _line(cycle: Cycle) -> str:
+    named = f", {cycle.setting}" if cycle.setting else ""
+    head = f"Cycle at concurrency {cycle.concurrency}{named}"
+    counts = ", ".join(map(str, cycle.cycles))
+    step = f"{cycle.step_ms:.2f}{_interval(cycle.step_reach)} ms"
+    if cycle.scattered:
+        return f"{head}: not taken apart; launches scatter so much that a draft step would come to {step}."
+    if not cycle.sound:
+        return (
+            f"{head}: not taken apart; its times at {counts} steps scatter so much that a part of it would "
+            "take less than no time."
         )
-    return out
-
-
-def _fit(
-    design: Design, history: History, members: Sequence[Arm], off: Arm | None, level: int
-) -> Cycle | None:
-    """The least-squares line through the cycles of ``members`` at a concurrency."""
-    cycles: dict[int, float] = {}
-    for arm in members:
-        shape, times = arm.deployment.speculative, _times(history, arm)
-        steps = None if shape is None or isinstance(shape, str) else shape.num_steps
-        if steps is not None and level in times:
-            cycles[steps] = times[level]
-    if len(cycles) < 2:
-        return None
-    middle, mean = sum(cycles) / len(cycles), sum(cycles.values()) / len(cycles)
-    slope = sum((steps - middle) * (ms - mean) for steps, ms in cycles.items())
-    slope /= sum((steps - middle) ** 2 for steps in cycles)
-    base = mean - slope * middle
-    return Cycle(
-        setting=_named(members[0], design),
-        concurrency=level,
-        target_ms=_times(history, off).get(level) if off is not None else None,
-        step_ms=slope,
-        base_ms=base,
-        cycles=dict(sorted(cycles.items())),
-        misfit_ms=max(abs(ms - base - slope * steps) for steps, ms in cycles.items()),
+    fit = f"a line through {counts} steps"
+    fit += f", {cycle.misfit_ms:.2f} ms off at worst" if len(cycle.cycles) > 2 else ""
+    fit += "" if cycle.paired else ", of launches of different times"
+    rest, most = cycle.rest_ms, max(cycle.cycles)
+    shares = cycle.shares(most)
+    if rest is None or shares is None or cycle.target_ms is None:
+        return (
+            f"{head}: {cycle.base_ms:.2f}{_interval(cycle.rest_reach)} ms plus {step} for each draft step "
+            f"({fit}); the target's own pass was not measured for it."
+        )
+    return (
+        f"{head}: one pass of the target {cycle.target_ms:.2f} ms, each draft step {step}, the rest "
+        f"{rest:.2f}{_interval(cycle.rest_reach)} ms ({fit}); of a cycle of {most} steps that is "
+        + ", ".join(f"{share:.0%}" for share in shares)
+        + "."
     )
 
 
-def _times(history: History, arm: Arm) -> dict[int, float]:
-    """Milliseconds of a cycle by concurrency, pooled over an arm's launches."""
-    sums: dict[int, list[float]] = {}
-    for item in history.launches:
-        if item.counts and item.ran == arm.key:
-            _add(sums, item)
-    return {level: time / weight for level, (time, weight) in sums.items() if weight}
+def _interval(half: float | None) -> str:
+    """Half an interval, rounded up: never shown narrower than it is."""
+    return "" if half is None else f" ± {math.ceil(half * 100 - 1e-6) / 100:.2f}"
 
 
-def _add(sums: dict[int, list[float]], item: Launch) -> None:
-    for level, (_, _, milliseconds, weight) in item.counters.items():
-        pair = sums.setdefault(level, [0.0, 0.0])
-        pair[0] += milliseconds
-        pair[1] += weight
+def _steps(arm: Arm) -> int | None:
+    shape = arm.deployment.speculative
+    return None if shape is None or isinstance(shape, str) else shape.num_steps
+
+
+def _fit(
+    name: str, members: Sequence[Arm], off: Arm | None, used: Launches, level: int, *, paired: bool
+) -> Cycle | None:
+    """The least-squares line through the cycles of ``members`` at a concurrency."""
+    times = {key: row for key in used if (row := _times(used[key], level))}
+    rows = {
+        steps: times[arm.key] for arm in members if (steps := _steps(arm)) is not None and arm.key in times
+    }
+    if len(rows) < 2:
+        return None
+    paired = paired and len({len(row) for row in times.values()}) == 1  # a launch may lack counters
+    cycles = {steps: mean(rows[steps]) for steps in sorted(rows)}
+    points = [(steps, ms) for steps in cycles for ms in rows[steps]]
+    middle, centre = mean([steps for steps, _ in points]), mean([ms for _, ms in points])
+    square = math.fsum((steps - middle) ** 2 for steps, _ in points)
+    slope = math.fsum((steps - middle) * (ms - centre) for steps, ms in points) / square
+    base = centre - slope * middle
+    alone = times.get(off.key, []) if off is not None else []
+    fitted = [(rows[steps], base + slope * steps) for steps in cycles]
+    fitted += [(alone, mean(alone))] if alone else []
+    reach = _reach(fitted, parameters=3 if alone else 2, paired=paired)
+    weight = 1 / len(points) + middle**2 / square + (1 / len(alone) if alone else 0.0)
+    return Cycle(
+        setting=name,
+        concurrency=level,
+        target_ms=mean(alone) if alone else None,
+        step_ms=slope,
+        base_ms=base,
+        cycles=cycles,
+        misfit_ms=max(abs(ms - base - slope * steps) for steps, ms in cycles.items()),
+        paired=paired,
+        step_reach=None if reach is None else reach / math.sqrt(square),
+        rest_reach=None if reach is None else reach * math.sqrt(weight),
+    )
+
+
+def _reach(fitted: Sequence[tuple[Sequence[float], float]], parameters: int, *, paired: bool) -> float | None:
+    """Half of a 95 % interval of one launch's time in ms: Student's t times the deviation of launches from
+    their fitted values; None where they are too few. ``paired``: rows are of the same rounds, whose effects
+    are taken out."""
+    effects = [0.0] * max(len(row) for row, _ in fitted)
+    freedom = sum(len(row) for row, _ in fitted) - parameters
+    if paired:
+        whole = mean([ms for row, _ in fitted for ms in row])
+        effects = [mean([row[index] for row, _ in fitted]) - whole for index in range(len(effects))]
+        freedom -= len(effects) - 1
+    if freedom < 1:
+        return None
+    left = math.fsum(
+        (ms - level - effect) ** 2 for row, level in fitted for ms, effect in zip(row, effects, strict=False)
+    )
+    return t_quantile(0.975, freedom) * math.sqrt(left / freedom)
+
+
+def _times(launches: Iterable[Launch], level: int) -> list[float]:
+    """Milliseconds of a cycle at a concurrency, launch by launch."""
+    found = []
+    for item in launches:
+        _, _, milliseconds, weight = item.counters.get(level, (0, 0, 0.0, 0.0))
+        if weight:
+            found.append(milliseconds / weight)
+    return found
+
+
+def _all_launches(history: History, arms: Iterable[Arm]) -> Launches:
+    return {
+        arm.key: [item for item in history.launches if item.counts and item.ran == arm.key] for arm in arms
+    }
 
 
 def _shared(deployment: Deployment) -> str:

@@ -130,12 +130,13 @@ def launch_words(design: Design, *, timed: bool = False) -> str:
     rounds = "1 round" if paid == 1 else f"{paid} rounds"
     finals = f"{rounds} of {design.final_arms} = {design.final_arms * paid} launches"
     if paid < design.rounds:
-        finals += ", as the budget pays for no more,"
+        finals += ", as the budget pays for no more"
     if timed and design.mode != "rounds" and design.kept_rounds < design.rounds:
-        finals = f"up to {rounds} of {design.final_arms}, as time allows,"
+        finals = f"up to {rounds} of {design.final_arms}, as time allows"
     if design.mode == "rounds":
-        return finals if design.rounds == 1 else f"{finals}, every second round backwards"
+        return finals if paid == 1 else f"{finals}, every second round backwards"
     baselines = "both baselines" if len(design.baselines) > 1 else "the baseline"
+    finals = f"{finals}," if "," in finals else finals
     again = f"the baseline every {ANCHOR_EVERY}th"
     if design.mode == "screen":
         return (

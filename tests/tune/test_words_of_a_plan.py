@@ -14,8 +14,8 @@ from tests.tune.folder import Folder
 from tests.tune.simulate import BASE, make
 
 
-def dry(folder: Folder, capsys: pytest.CaptureFixture[str]) -> str:
-    assert run([*folder.arguments, "--dry-run", "--keep-inert"]) == 0
+def dry(folder: Folder, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    assert run([*folder.arguments, "--dry-run", "--keep-inert", *more]) == 0
     return " ".join(capsys.readouterr().out.split())
 
 
@@ -128,6 +128,22 @@ def test_a_plan_counts_the_rounds_that_the_budget_pays_for(
     assert "then 1 round of 3 = 3 launches, as the budget pays for no more, with both baselines" in out
     assert "time 6 launches" in out
     assert "together 6 launches" in out
+
+
+@pytest.mark.parametrize(
+    ("launches", "said"),
+    [
+        (4, "1 round of 4 = 4 launches, as the budget pays for no more each launch"),
+        (8, "2 rounds of 4 = 8 launches, as the budget pays for no more, every second round backwards each"),
+        (12, "3 rounds of 4 = 12 launches, every second round backwards each launch"),
+    ],
+)
+def test_a_budget_of_fewer_rounds_is_told_in_a_clean_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], launches: int, said: str
+) -> None:
+    folder = Folder(tmp_path)
+    folder.study(steps=(4, 5, 6), more="budget: {launches_each: 3}\n")
+    assert said in dry(folder, capsys, "--launches", str(launches))
 
 
 def test_a_dry_run_of_a_study_that_is_done_says_of_which_launches_its_times_are(
