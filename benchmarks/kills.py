@@ -161,9 +161,11 @@ def kill_study(study: Study, kills: int, rng: random.Random, tally: Tally, whole
 
 
 def _server_died(study: Study) -> bool:
-    """Whether the launch that ended last did so because its server was killed."""
-    ended = [event.data for event in study.events if event.kind == "ended"]
-    return bool(ended) and ended[-1]["failure"] == "crash"
+    """Whether a server was killed since the last launch that gave numbers: of the same setting, so far."""
+    for event in reversed(study.events):
+        if event.kind == "ended" and event.data["failure"] in ("", "crash"):
+            return bool(event.data["failure"])
+    return False
 
 
 def _wait_for_launch(study: Study, before: int, process: subprocess.Popen[bytes]) -> float | None:
