@@ -12,9 +12,10 @@ demo: $(VENV)/.installed
 tutorial: $(VENV)/.installed
 	@$(BIN)/python docs/run.py docs/tutorial.md
 
-# Three workers on two cores: many tests wait for servers to start and to end.
+# Three workers on two cores: many tests wait for servers to start and to end. Hundreds of processes are started, and
+# an image that forbids bytecode has each of them compile everything again: three times the start-up.
 test: lint
-	$(BIN)/python -m pytest -n 3 --dist worksteal -q
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal -q
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
