@@ -11,6 +11,7 @@ from eaglecfg.review.imports.calls import Call, calls_of_script, mentions, other
 from eaglecfg.review.imports.compose import calls_of_compose
 from eaglecfg.review.imports.dockerfile import calls_of_dockerfile
 from eaglecfg.review.imports.env_file import calls_of_env_file
+from eaglecfg.review.imports.foreign import is_shell, refuse_foreign, without_here_documents
 from eaglecfg.review.imports.manifest import calls_of_manifest
 from eaglecfg.review.imports.systemd import SECTION, calls_of_unit
 from eaglecfg.review.imports.text import Note
@@ -25,22 +26,6 @@ Kind = Literal[
 
 _YAML = re.compile(r"^(?:services|apiVersion|kind|items)[ \t]*:", re.MULTILINE)
 _JSON = re.compile(r'\s*\{\s*["}]')
-_NOT_READ = (
-    ("a supervisor configuration", re.compile(r"^\[(?:program:|supervisord\])", re.M)),
-    (
-        "an Ansible playbook",
-        re.compile(r"^[ ]*-?[ ]*(?:hosts|tasks|ansible\.builtin\.\w+|community\.\w+\.\w+):", re.M),
-    ),
-    ("a Makefile", re.compile(r"^[A-Za-z0-9_.%/-]+[ ]*:(?!=)[^\n]*\n\t", re.M)),
-    ("a page of Markdown", re.compile(r"^[ ]*```", re.M)),
-    ("a Python program", re.compile(r"^(?:import|from) \w+(?:\.\w+)*(?: import .+)?\r?$", re.M)),
-    (
-        "a Nomad or Terraform file",
-        re.compile(r'^(?:job|resource|variable|module|provider) "[^"\n]+".*\{', re.M),
-    ),
-)
-"""What holds commands and is none of the forms that are read: part of it would be lost unseen."""
-
 _BEFORE_FROM = re.compile(r"\s*(?:#|ARG\s|$)", re.IGNORECASE)
 _FROM = re.compile(r"\s*FROM[ \t]+\S", re.IGNORECASE)
 
@@ -56,6 +41,9 @@ class Found:
 def kind_of(text: str) -> Kind:
     """What the text is, by how it is written."""
     text = text.removeprefix("\ufeff")
+    if is_shell(text):
+        return "command"
+    text = without_here_documents(text)
     if SECTION.search(text):
         return "systemd unit"
     if _JSON.match(text) and not re.search(r'"(?:kind|services|apiVersion)"\s*:', text):
@@ -101,7 +89,8 @@ def find_calls(text: str, shown: str) -> Found:
         elif kind == "systemd unit":
             calls += calls_of_unit(text)
         else:
-            _refuse_others(text)
+            if mentions(text) and origin_of(text) is None:
+                refuse_foreign(text, shown)
             calls, notes = calls_of_script(text)
     except UsageError as error:
         if str(error).startswith(shown):
@@ -116,16 +105,6 @@ def find_calls(text: str, shown: str) -> Found:
             f"{shown}: it launches {len(calls):,} servers; a file holds up to {MOST_DEPLOYMENTS}"
         )
     return Found(tuple(calls), tuple(notes))
-
-
-def _refuse_others(text: str) -> None:
-    """Raises UsageError for files that hold launches in a form of their own."""
-    for name, pattern in _NOT_READ if mentions(text) and origin_of(text) is None else ():
-        if pattern.search(text):
-            raise UsageError(
-                f"this looks like {name}, which is not read: variables and conditions of it would be lost; "
-                "import the command that it runs, in quotes"
-            )
 
 
 def _nothing(text: str, shown: str, kind: Kind) -> str:
