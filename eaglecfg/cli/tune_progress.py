@@ -21,7 +21,7 @@ from eaglecfg.tune.history import ROUND, History, Launch
 from eaglecfg.tune.machine_check import good_checks
 from eaglecfg.tune.opened import Opened
 from eaglecfg.tune.plan import duration, make_plan
-from eaglecfg.tune.ranking import best_so_far
+from eaglecfg.tune.ranking import best_so_far, luck_taken_off
 from eaglecfg.tune.rewrites import pairs_of, rewrite_words
 from eaglecfg.tune.schedule import Wanted
 
@@ -131,11 +131,12 @@ class Live:
         self.line.stop()
 
 
-def best_words(label: str, ratio: float) -> str:
-    """The leading setting and its factor over the baseline. Few launches are drawn towards the mean, so that
-    the factor is not the one of the table at the end, and says so."""
+def best_words(label: str, ratio: float, *, drawn: bool) -> str:
+    """The leading setting and its factor over the baseline. ``drawn``: few launches are drawn towards the mean,
+    so that the factor is not the one of the table at the end; else nothing tells yet how far they differ."""
     if ratio != 1.0:
-        return f"best {label} {percent(ratio)} so far (less what luck may add)"
+        how = "less what luck may add" if drawn else "luck may be part of it"
+        return f"best {label} {percent(ratio)} so far ({how})"
     return f"best {label}" if label == "as it stands" else f"best {label} (the baseline)"
 
 
@@ -219,8 +220,11 @@ class Progress:
         self.screen.status(f"{self.now}: {what}{self._best()}, {self._left()}")
 
     def _best(self) -> str:
-        found = None if self.check else best_so_far(self.opened.design, self.history())
-        return f"; {best_words(*found)}" if found is not None else ""
+        if self.check:
+            return ""
+        history = self.history()
+        found = best_so_far(self.opened.design, history)
+        return f"; {best_words(*found, drawn=luck_taken_off(history))}" if found is not None else ""
 
     def _rewritten(self, launch: Launch) -> list[str]:
         """What the server made of the setting, once for each setting."""

@@ -62,22 +62,23 @@ def status(study: str, out: Path | None, launch_prefix: str | None, form: str) -
     """
     from eaglecfg.tune.standing import budget_of, standing
 
-    opened, events, _ = _read(study, out, launch_prefix)
+    opened, events, history = _read(study, out, launch_prefix)
     found = standing(opened, events, time.time())
     if found.state == "running" and budget_of(events):
-        opened, events, _ = _read(study, out, launch_prefix, budget_of(events))
+        opened, events, history = _read(study, out, launch_prefix, budget_of(events))
         found = standing(opened, events, time.time())
     if form == "json":
         click.echo(json.dumps({"version": 1, **asdict(found)}, indent=1))
     else:
-        for line in _words(opened, found):
+        for line in _words(opened, found, history):
             say(line)
     return 0 if found.state == "running" else NOT_RUNNING
 
 
-def _words(opened: Opened, found: Any) -> list[str]:
+def _words(opened: Opened, found: Any, history: History) -> list[str]:
     from eaglecfg.cli.tune_progress import best_words
     from eaglecfg.tune.plan import duration, near
+    from eaglecfg.tune.ranking import luck_taken_off
 
     by = f" (pid {found.pid})" if found.pid is not None else ""
     lines = [f"{found.name}: {found.state}{by}{f': {found.why}' if found.why else ''}"]
@@ -87,7 +88,7 @@ def _words(opened: Opened, found: Any) -> list[str]:
         now = found.now
         lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
     left = f", {found.left} left, about {duration(found.left_s)}" if found.left else ""
-    lines.append(f"  done     {found.done} launches{left}")
+    lines.append(f"  done     {launches(found.done)}{left}")
     if found.ends_at is not None:
         lines.append(f"  ends     by {datetime.datetime.fromtimestamp(found.ends_at):%Y-%m-%d %H:%M}")
     if found.aside:
@@ -96,7 +97,8 @@ def _words(opened: Opened, found: Any) -> list[str]:
         kinds = ", ".join(f"{count} {name}" for name, count in sorted(found.failures.items()))
         lines.append(f"  failed   {kinds}")
     if found.best is not None:
-        lines.append(f"  leading  {best_words(*found.best).removeprefix('best ')}")
+        best = best_words(*found.best, drawn=luck_taken_off(history))
+        lines.append(f"  leading  {best.removeprefix('best ')}")
     if found.state == "running" and found.quiet_s is not None and found.quiet_s > QUIET_S:
         lines.append(f"  quiet    nothing was written to the record for {duration(found.quiet_s)}")
     lines.append(f"  record   {near(opened.folder)}")
@@ -152,7 +154,8 @@ def export(study: str, out: Path | None, launch_prefix: str | None, sqlite: Path
     if not history.launches:
         raise UsageError(f"{study}: no launch has finished yet, so there is nothing to export.")
     count = dashboard.export(opened, history, events, sqlite)
-    click.echo(f"{count} launches are in {sqlite}; look at them with: optuna-dashboard sqlite:///{sqlite}")
+    are = "is" if count == 1 else "are"
+    click.echo(f"{launches(count)} {are} in {sqlite}; look at them with: optuna-dashboard sqlite:///{sqlite}")
     return 0
 
 

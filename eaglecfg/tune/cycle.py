@@ -5,8 +5,8 @@ the number of steps. Its slope is what one more step costs (drafting a token, an
 decode step without speculation is one pass of the target, and what is left is the rest: the draft's extend
 pass, acceptance, the host. An estimate; ``misfit`` tells how straight the line is.
 
-A machine's speed wanders between rounds, often by more than a step takes. So the line is fitted to the
-complete rounds alone, with an effect of each round taken out; what is left over gives the intervals.
+A machine's speed wanders between rounds, often by more than a step takes, and a slow one stretches every
+part. So each complete round gives parts of its own; their mean is told, with an interval by t over rounds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eaglecfg.tune.arm import OFF, Arm, setting
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History, Launch
 from eaglecfg.tune.ranking import arm_of, compared_launches
-from eaglecfg.tune.statistics import mean, t_quantile
+from eaglecfg.tune.statistics import mean, t_quantile, variance
 
 Launches = Mapping[str, Sequence[Launch]]
 """By what ran."""
@@ -33,8 +33,8 @@ class Cycle:
     ``setting`` names what they share of the searched keys, empty for the deployment's own values. Times are
     in milliseconds: ``target_ms`` is None where these settings were not measured without speculation.
     ``cycles`` maps steps to the time of a whole cycle, as measured. ``paired``: it is of complete rounds,
-    else of launches of different times. ``step_reach`` and ``rest_reach`` are half of a 95 % interval (of
-    ``base_ms`` where there is no ``target_ms``), None where too few launches tell it.
+    else of launches of different times. ``target_reach``, ``step_reach`` and ``rest_reach`` are half of a
+    95 % interval (the last of ``base_ms`` where there is no ``target_ms``), None without two rounds.
     """
 
     setting: str
@@ -45,6 +45,7 @@ class Cycle:
     cycles: Mapping[int, float]
     misfit_ms: float
     paired: bool
+    target_reach: float | None
     step_reach: float | None
     rest_reach: float | None
 
@@ -61,8 +62,11 @@ class Cycle:
     @property
     def sound(self) -> bool:
         """Whether every part takes time, a step by its whole interval."""
-        known = self.step_reach is not None and not self.scattered
-        return known and min(self.step_ms, self.base_ms) > 0 and (self.rest_ms is None or self.rest_ms >= 0)
+        return (
+            not self.scattered
+            and min(self.step_ms, self.base_ms) > 0
+            and (self.rest_ms is None or self.rest_ms >= 0)
+        )
 
     def shares(self, steps: int) -> tuple[float, float, float] | None:
         """Shares of target, draft steps and rest in a cycle of ``steps``."""
@@ -97,8 +101,8 @@ def find_cycles(design: Design, history: History) -> tuple[Cycle, ...]:
 
 
 def cycle_lines(cycles: Sequence[Cycle]) -> list[str]:
-    """One sentence per cycle of which the launches tell how sure it is."""
-    return [_line(cycle) for cycle in cycles if cycle.step_reach is not None]
+    """One sentence per cycle; none for one of a single round, which tells nothing of how sure it is."""
+    return [_line(cycle) for cycle in cycles if cycle.step_reach is not None or not cycle.paired]
 
 
 def _line(cycle: Cycle) -> str:
@@ -115,7 +119,7 @@ def _line(cycle: Cycle) -> str:
         )
     fit = f"a line through {counts} steps"
     fit += f", {cycle.misfit_ms:.2f} ms off at worst" if len(cycle.cycles) > 2 else ""
-    fit += "" if cycle.paired else ", of launches of different times"
+    fit += "" if cycle.paired else ", of launches of different times, so without an interval"
     rest, most = cycle.rest_ms, max(cycle.cycles)
     shares = cycle.shares(most)
     if rest is None or shares is None or cycle.target_ms is None:
@@ -123,11 +127,15 @@ def _line(cycle: Cycle) -> str:
             f"{head}: {cycle.base_ms:.2f}{_interval(cycle.rest_reach)} ms plus {step} for each draft step "
             f"({fit}); the target's own pass was not measured for it."
         )
+    told = rest > (cycle.rest_reach or 0.0)  # no share of what may be nothing
+    parts = (
+        f"; of a cycle of {most} steps that is {', '.join(f'{share:.0%}' for share in shares)}"
+        if told
+        else ""
+    )
     return (
-        f"{head}: one pass of the target {cycle.target_ms:.2f} ms, each draft step {step}, the rest "
-        f"{rest:.2f}{_interval(cycle.rest_reach)} ms ({fit}); of a cycle of {most} steps that is "
-        + ", ".join(f"{share:.0%}" for share in shares)
-        + "."
+        f"{head}: one pass of the target {cycle.target_ms:.2f}{_interval(cycle.target_reach)} ms, each draft "
+        f"step {step}, the rest {rest:.2f}{_interval(cycle.rest_reach)} ms ({fit}){parts}."
     )
 
 
@@ -152,47 +160,43 @@ def _fit(
     if len(rows) < 2:
         return None
     paired = paired and len({len(row) for row in times.values()}) == 1  # a launch may lack counters
-    cycles = {steps: mean(rows[steps]) for steps in sorted(rows)}
-    points = [(steps, ms) for steps in cycles for ms in rows[steps]]
-    middle, centre = mean([steps for steps, _ in points]), mean([ms for _, ms in points])
-    square = math.fsum((steps - middle) ** 2 for steps, _ in points)
-    slope = math.fsum((steps - middle) * (ms - centre) for steps, ms in points) / square
-    base = centre - slope * middle
     alone = times.get(off.key, []) if off is not None else []
-    fitted = [(rows[steps], base + slope * steps) for steps in cycles]
-    fitted += [(alone, mean(alone))] if alone else []
-    reach = _reach(fitted, parameters=3 if alone else 2, paired=paired)
-    weight = 1 / len(points) + middle**2 / square + (1 / len(alone) if alone else 0.0)
+    cycles = {steps: mean(rows[steps]) for steps in sorted(rows)}
+    step, base = _line_through(cycles)
+    each = []  # a round's own parts: target, step, rest
+    for index in range(len(next(iter(rows.values()))) if paired else 0):
+        slope, start = _line_through({steps: rows[steps][index] for steps in cycles})
+        target = alone[index] if alone else 0.0
+        each.append((target, slope, start - target))
+    target_reach, step_reach, rest_reach = map(_reach, zip(*each, strict=True)) if each else (None,) * 3
     return Cycle(
         setting=name,
         concurrency=level,
         target_ms=mean(alone) if alone else None,
-        step_ms=slope,
+        step_ms=step,
         base_ms=base,
         cycles=cycles,
-        misfit_ms=max(abs(ms - base - slope * steps) for steps, ms in cycles.items()),
+        misfit_ms=max(abs(ms - base - step * steps) for steps, ms in cycles.items()),
         paired=paired,
-        step_reach=None if reach is None else reach / math.sqrt(square),
-        rest_reach=None if reach is None else reach * math.sqrt(weight),
+        target_reach=target_reach if alone else None,
+        step_reach=step_reach,
+        rest_reach=rest_reach,
     )
 
 
-def _reach(fitted: Sequence[tuple[Sequence[float], float]], parameters: int, *, paired: bool) -> float | None:
-    """Half of a 95 % interval of one launch's time in ms: Student's t times the deviation of launches from
-    their fitted values; None where they are too few. ``paired``: rows are of the same rounds, whose effects
-    are taken out."""
-    effects = [0.0] * max(len(row) for row, _ in fitted)
-    freedom = sum(len(row) for row, _ in fitted) - parameters
-    if paired:
-        whole = mean([ms for row, _ in fitted for ms in row])
-        effects = [mean([row[index] for row, _ in fitted]) - whole for index in range(len(effects))]
-        freedom -= len(effects) - 1
-    if freedom < 1:
+def _line_through(cycles: Mapping[int, float]) -> tuple[float, float]:
+    """Slope and value at no steps of the least-squares line through times by steps."""
+    middle, centre = mean(list(cycles)), mean(list(cycles.values()))
+    slope = math.fsum((steps - middle) * (ms - centre) for steps, ms in cycles.items())
+    slope /= math.fsum((steps - middle) ** 2 for steps in cycles)
+    return slope, centre - slope * middle
+
+
+def _reach(values: Sequence[float]) -> float | None:
+    """Half of the 95 % interval of a mean over rounds; None for one round."""
+    if len(values) < 2:
         return None
-    left = math.fsum(
-        (ms - level - effect) ** 2 for row, level in fitted for ms, effect in zip(row, effects, strict=False)
-    )
-    return t_quantile(0.975, freedom) * math.sqrt(left / freedom)
+    return t_quantile(0.975, len(values) - 1) * math.sqrt(variance(values) / len(values))
 
 
 def _times(launches: Iterable[Launch], level: int) -> list[float]:

@@ -132,6 +132,12 @@ def open_rounds(design: Design, history: History) -> Mapping[int, int]:
     return dict(sorted(found.items()))
 
 
+def luck_taken_off(history: History) -> bool:
+    """Whether the factor of the leader is less what luck may add: that takes launches made again, which tell
+    how far they differ, and some settings to draw it towards."""
+    return spread_of(history)[1] and len(scores(history)) > 2
+
+
 def best_so_far(design: Design, history: History) -> tuple[str, float] | None:
     """Label of the leading setting and its factor over the baseline, both shrunken; 1.0: it is the baseline.
 

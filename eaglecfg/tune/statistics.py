@@ -176,13 +176,17 @@ def _p_value(gap: float, error: float, freedom: float) -> float:
 def tie_set(
     rounds: Mapping[str, Sequence[float]], best: str, *, alpha: float = 0.05, margin: float = MARGIN
 ) -> tuple[str, ...]:
-    """``best`` and every arm whose loss against it is not shown to exceed ``margin``, best first."""
+    """``best`` and every arm whose loss against it is not shown to exceed ``margin``, best first.
+
+    What leads of many arms was lucky, so the level is shared among all of them, as that of the intervals is.
+    """
     kept = [best]
+    level = 1 - alpha / max(len(rounds) - 1, 1)
     for arm in rounds:
         if arm == best:
             continue
         gap, error, freedom = _difference(rounds, best, arm)
-        if gap - t_quantile(1 - alpha, freedom) * error <= math.log1p(margin):
+        if gap - t_quantile(level, freedom) * error <= math.log1p(margin):
             kept.append(arm)
     return tuple(sorted(kept, key=lambda arm: -mean(rounds[arm])))
 

@@ -64,6 +64,19 @@ def test_intervals_hold_the_truth_for_all_settings_together(count: int) -> None:
     assert abs(sum(errors) / len(errors)) < 0.003
 
 
+@pytest.mark.parametrize("spread", [0.02, 0.095])
+@pytest.mark.parametrize(("arms", "count"), [(5, 3), (20, 3), (20, 8)])
+def test_a_setting_as_good_as_the_luckiest_stays_among_the_ties(arms: int, count: int, spread: float) -> None:
+    rng = random.Random(arms + count)
+    kept, whole = [], []
+    for _ in range(200):
+        ties = compare(rounds(rng, [0.0] * arms, [spread] * arms, count), "0").ties
+        kept += [str(arm) in ties for arm in range(arms)]
+        whole.append(len(ties) == arms)
+    assert share(kept) >= 0.95
+    assert share(whole) >= 0.8
+
+
 @pytest.mark.parametrize(("count", "arms"), [(3, 5), (5, 6), (8, 6)])
 def test_the_gain_that_is_promised_is_found_as_often_as_promised(count: int, arms: int) -> None:
     gain = math.log1p(resolvable(0.02, count, arms))

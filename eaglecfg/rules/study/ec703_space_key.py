@@ -22,6 +22,9 @@ from eaglecfg.schema.fields import fields_of
 from eaglecfg.schema.wording import nearest
 from eaglecfg.source.span import KeyPath, show_path
 
+GIVEN = {"server.host": "127.0.0.1", "server.port": "a free port"}
+"""Flags that every trial gives its server last of all (``eaglecfg.tune.launch``)."""
+
 _WHY = "a setting that nothing reads would take up launches and change nothing"
 
 
@@ -36,6 +39,14 @@ def check(context: Context) -> Iterator[Item]:
     for key, value in study.space.items():
         path: KeyPath = ("space", key)
         section, name = split_key(key)
+        if given := GIVEN.get(f"{section}.{name}"):
+            yield Finding(
+                f"space has the key {key}, but every trial gives its server {given}",
+                path=path,
+                at_key=True,
+                why="all of its choices would run the same, and be compared as if they differed",
+                help=f"take {key} out of the space",
+            )
         yield from _unknown(path, key, section, name, flags)
         if section in WHOLE_BLOCKS and not name:
             for at, item in entries(key, value):
