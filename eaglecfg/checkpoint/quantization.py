@@ -65,7 +65,7 @@ def declared(facts: CheckpointFacts) -> Declared | None:
         if found is not None and found.value is not None:
             return _of(found.value, config.file, found.key) if isinstance(found.value, dict) else None
     beside = (facts.quantization or {}).get("quantization")
-    file = config.file.removesuffix("config.json") + QUANTIZATION
+    file = config.file.rpartition("config.json")[0] + QUANTIZATION
     return _of(beside, file, "") if isinstance(beside, dict) else None
 
 

@@ -11,7 +11,7 @@ from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.facts import EngineFacts, FlagFact
 from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.engines.numerals import whole
-from eaglecfg.record import record, replace
+from eaglecfg.record import record
 
 Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown"]
 
@@ -101,9 +101,23 @@ class Resolution:
         return "disabled" if off else None
 
     def overridden(self, config: ModelConfig) -> ModelConfig:
-        """``config`` with ``json_model_override_args``, which reach target and draft alike."""
+        """``config`` with ``json_model_override_args``, which reach target and draft alike.
+
+        ``config`` itself where they change nothing: a key that a draft's class ignores stays what the file
+        says of its training.
+        """
         changes = override_args(self.asked("json_model_override_args"))
-        return replace(config, raw={**config.raw, **changes}) if changes else config
+        if not changes:
+            return config
+        from eaglecfg.engines.overrides import laid_over
+
+        merges = self.facts.values["override_merges"]
+        seen = laid_over(config, changes, merges)
+        draft = self.facts.drafts.get(seen.architecture or "")
+        if draft is None or draft.ignores.isdisjoint(changes):
+            return seen
+        heard = {key: value for key, value in changes.items() if key not in draft.ignores}
+        return laid_over(config, heard, merges)
 
 
 def override_args(value: Any) -> Mapping[str, Any]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.checkpoint.load import read_checkpoint, seen_from
 from eaglecfg.engines.arguments import Argument, arguments
@@ -18,7 +19,7 @@ from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.engines.resolve import Resolution, resolve
 from eaglecfg.engines.table import facts_of
 from eaglecfg.errors import ValueFromLaunch
-from eaglecfg.record import record
+from eaglecfg.record import record, replace
 from eaglecfg.schema.deployment import Deployment, Draft, Target
 from eaglecfg.schema.loaded import LoadedConfig, LoadedDeployment, LoadedStudy
 from eaglecfg.schema.training import TrainingRecord, read_training
@@ -41,7 +42,8 @@ class Context:
     problems, ``study`` is the study and ``study_config`` the config file that it names. ``arguments`` are the
     server arguments that the deployment gives, under the engine's names; ``engine_says`` is what the
     installed engine makes of them, ``running`` what a running server says, and ``values`` what the values of
-    the draft's weights are like, where somebody asked for it.
+    the draft's weights are like, where somebody asked for it. The configs of ``target`` and ``draft`` are as
+    the engine sees them, with ``json_model_override_args``; ``draft_file`` is the draft's as its file has it.
     ``deployment`` is as the file has it, ``whole`` the same with every flag in its own block: ``model``,
     ``where`` and ``refused`` go by that one, so that no rule misses a flag that stands under ``server``.
     """
@@ -63,6 +65,7 @@ class Context:
     unused: tuple[Unused, ...] = ()
     running: Running | None = None
     values: DraftValues | None = None
+    draft_file: ModelConfig | None = None
 
     @property
     def model(self) -> Deployment:
@@ -172,6 +175,10 @@ def deployment_context(
         gpu = model.hardware.gpu if model.hardware is not None else None
         resolution = resolve(engine, given, *configs, env=env, gpu=gpu)
         boundaries = boundaries_of(engine, *configs, resolution)
+    stored = draft.config if draft is not None else None
+    if resolution is not None:
+        target = _as_seen(target, resolution)
+        draft = None if draft is None else _as_seen(draft, resolution)
     return Context(
         config=config,
         deployment=deployment,
@@ -184,4 +191,11 @@ def deployment_context(
         boundaries=boundaries,
         training=training,
         training_problem=problem,
+        draft_file=stored,
     )
+
+
+def _as_seen(checkpoint: CheckpointFacts, resolution: Resolution) -> CheckpointFacts:
+    """``checkpoint`` with the config that the engine sees, overrides included."""
+    config = None if checkpoint.config is None else resolution.overridden(checkpoint.config)
+    return checkpoint if config is checkpoint.config else replace(checkpoint, config=config)

@@ -28,9 +28,10 @@ def key_line(config: ModelConfig, key: str, note: str = "") -> Evidence:
     for part in key.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     place = locate(config, key)
-    if place is None:
-        return Evidence(config.file, key, "absent", note)
-    return Evidence(config.file, key, shown(value), note, *place)
+    if place is not None:
+        return Evidence(config.file, key, shown(value), note, *place)
+    # What an override sets is there without a line.
+    return Evidence(config.file, key, "absent" if value is None else shown(value), note)
 
 
 def tensor_line(tensor: TensorFact, note: str = "") -> Evidence:

@@ -326,8 +326,16 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity
             span = finding.span or at
-            found_here = tidied(finding, secrets_of(document))
+            found_here = tidied(_with_override(finding, context), secrets_of(document))
             tally.findings.append(Reported(rule, found_here, severity, document, span, name))
+
+
+def _with_override(finding: Finding, context: Context) -> Finding:
+    if context.argument("json_model_override_args") is None:
+        return finding
+    from eaglecfg.rules.overridden import with_override  # few files have one
+
+    return with_override(finding, context)
 
 
 def _config(document: Document, tally: _Tally) -> LoadedConfig:

@@ -7,7 +7,7 @@ from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.locate import locate
-from eaglecfg.record import record, replace
+from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown
 from eaglecfg.rules.model import Evidence
@@ -66,22 +66,14 @@ def draft_config(context: Context) -> ModelConfig:
     """The draft's config.json as the engine sees it, overrides included; only for rules that need it."""
     assert context.draft is not None
     assert context.draft.config is not None
-    return _as_seen(context, context.draft.config)
+    return context.draft.config
 
 
 def target_config(context: Context) -> ModelConfig:
     """The target's config.json as the engine sees it, overrides included; only for rules that need it."""
     assert context.target is not None
     assert context.target.config is not None
-    return _as_seen(context, context.target.config)
-
-
-def _as_seen(context: Context, config: ModelConfig) -> ModelConfig:
-    seen = context.resolution.overridden(config) if context.resolution is not None else config
-    if seen is config:
-        return config
-    # Values may differ from the text of the file now, so that its lines prove nothing.
-    return replace(seen, file=f"{config.file} with json_model_override_args", source="")
+    return context.target.config
 
 
 def layers(context: Context) -> int | None:

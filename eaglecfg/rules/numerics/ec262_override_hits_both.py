@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.engines.resolve import override_args
+from eaglecfg.engines.wiring import Wiring, wiring_of
+from eaglecfg.record import replace
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown
@@ -25,20 +27,43 @@ SHAPES = (
 )
 """Keys that size or choose modules: another value than the draft's own means another draft."""
 
+DEFAULTED = ("num_key_value_heads", "head_dim", "tie_word_embeddings")
+"""Those that a config class fills in, differently for each, where the file has none."""
+
+DEFAULT_ACT = "silu"
+"""hidden_act of the draft's config classes where the file has none."""
+
+
+BLOCKS = ("norm_output", "eagle_config", "eagle_aux_hidden_state_layer_ids")
+"""Keys that change what the draft is fed with."""
+
 
 def check(ctx: Context) -> Iterator[Item]:
-    """An override must leave the draft what its config.json says it is."""
+    """An override must leave the draft what its config.json says it is.
+
+    Keys to which a tensor testifies are for the rules of their own, which see the config with the override.
+    """
     given = override_args(ctx.argument(FLAG))
-    if not given or not ctx.speculates:
+    if not given or not ctx.speculates or ctx.draft_file is None:
         yield NotApplicable()
         return
     assert ctx.draft is not None
     assert ctx.draft.config is not None
-    config = ctx.draft.config
-    changed = [key for key, value in given.items() if config.raw.get(key) != value]
-    hard = [key for key in changed if key in SHAPES]
-    soft = [key for key in changed if key.startswith("rope_")]
-    for keys, severity in ((hard, Severity.ERROR), (soft, Severity.WARNING)):
+    config, seen = ctx.draft_file, ctx.draft.config
+    changed = [key for key in given if seen.raw.get(key) != config.raw.get(key)]
+    hard = [key for key in changed if key in SHAPES and _rebuilds(ctx, key)]
+    unseen = [key for key in changed if key in BLOCKS and _rewires(ctx, key)]
+    soft = [key for key in changed if key.startswith("rope_") or key == "rms_norm_eps"]
+    said = (
+        (hard, Severity.ERROR, "the draft is then built for other weights than it has"),
+        (
+            unseen,
+            Severity.ERROR,
+            "the draft then reads other states than in training, and no tensor tells",
+        ),
+        (soft, Severity.WARNING, "the draft then runs with other positions or norms than in training"),
+    )
+    for keys, severity, outcome in said:
         if not keys:
             continue
         key = keys[0]
@@ -48,16 +73,48 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{shown(config.raw[key]) if key in config.raw else 'no such key'}",
             path=ctx.argument_path(FLAG),
             severity=severity,
-            why="SGLang applies the override to target and draft alike; the draft is then built for other "
-            "weights than it has"
-            if severity is Severity.ERROR
-            else "SGLang applies the override to target and draft alike; the draft then runs with other "
-            "positions than in training",
-            help=f"write {key} into the target's config.json instead of overriding it",
+            why=f"SGLang applies the override to target and draft alike; {outcome}",
+            help=f"write {key} into the target's config.json instead of overriding it"
+            if keys is not unseen
+            else f"take {key} out, or write it into {config.file} if the draft was trained so",
             evidence=tuple(config_line(config, name, "replaced by the override") for name in keys),
             values={name: given[name] for name in keys},
         )
         return
+
+
+def _rebuilds(ctx: Context, key: str) -> bool:
+    """Whether the override's ``key`` makes another draft of it than what the file leaves to its class."""
+    assert ctx.draft_file is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    if key in ctx.draft_file.raw:
+        return True
+    if key == "hidden_act":
+        return bool(ctx.draft.config.raw[key] != DEFAULT_ACT)
+    before, after = _wirings(ctx, key)
+    return key not in DEFAULTED if before is None else before != after
+
+
+def _rewires(ctx: Context, key: str) -> bool:
+    """Whether ``key`` changes the normed output or, where nothing else tells what was trained, the ids."""
+    before, after = _wirings(ctx, key)
+    if before is None or after is None:
+        return False
+    moved = ctx.trained is None and before.ids is not None and after.ids not in (None, before.ids)
+    return before.norm_output != after.norm_output or moved
+
+
+def _wirings(ctx: Context, key: str) -> tuple[Wiring | None, Wiring | None]:
+    """The draft as its file has it, and with the override's ``key`` alone."""
+    assert ctx.engine is not None
+    assert ctx.draft_file is not None
+    assert ctx.draft is not None
+    assert ctx.draft.config is not None
+    config = ctx.draft_file
+    target = ctx.target.config if ctx.target is not None else None
+    alone = replace(config, raw={**config.raw, key: ctx.draft.config.raw.get(key)})
+    return wiring_of(ctx.engine, target, config), wiring_of(ctx.engine, target, alone)
 
 
 RULE = Rule(
@@ -67,6 +124,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
-    follows=UNLOADABLE,
+    follows=("EC814", *UNLOADABLE),
     research=("OVR-01",),
 )

@@ -45,6 +45,6 @@ RULE = Rule(
     today=Today.CRASH_AT_START,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG),
-    follows=UNLOADABLE,
+    follows=("EC262", *UNLOADABLE),
     research=("SHP-22",),
 )

@@ -81,6 +81,6 @@ RULE = Rule(
     today=Today.CRASH_AT_FIRST_REQUEST,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.TARGET_CONFIG, Need.DRAFT_TENSORS),
-    follows=("EC243", "EC244", "EC248", *UNLOADABLE),
+    follows=("EC243", "EC244", "EC248", "EC262", *UNLOADABLE),
     research=("VOC-06",),
 )

@@ -129,6 +129,6 @@ RULE = Rule(
     today=Today.CRASH_AT_START,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_NAMES),
-    follows=("EC241", *UNLOADABLE),
+    follows=("EC241", "EC262", *UNLOADABLE),
     research=("VOC-07", "VOC-08"),
 )

@@ -1,0 +1,19 @@
+"""Which findings rest on a value that json_model_override_args brought in."""
+
+from __future__ import annotations
+
+from eaglecfg.engines.overrides import FLAG, LABEL
+from eaglecfg.engines.resolve import override_args
+from eaglecfg.record import replace
+from eaglecfg.rules.context import Context
+from eaglecfg.rules.model import Finding
+
+
+def with_override(finding: Finding, context: Context) -> Finding:
+    """``finding``, with the place of the override where it rests on a key that the override sets."""
+    keys, path = override_args(context.argument(FLAG)), context.argument_path(FLAG)
+    own = next((e for e in finding.evidence if e.file.endswith(LABEL) and e.key.split(".")[0] in keys), None)
+    if own is None or path == finding.path or any(path == place for place, _ in finding.related):
+        return finding
+    note = f"sets {own.key.split('.')[0]} for target and draft alike"
+    return replace(finding, related=(*finding.related, (path, note)))
