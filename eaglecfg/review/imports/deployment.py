@@ -12,6 +12,7 @@ from eaglecfg.record import record
 from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.flags import Setting, read_flags
 from eaglecfg.review.imports.mounts import on_the_host
+from eaglecfg.review.imports.nccl_library import nccl_of
 from eaglecfg.review.imports.text import Note, Text, guarded
 from eaglecfg.review.placing import ALGORITHM, DRAFT, MODEL, places
 from eaglecfg.review.render.launch import NODE_RANK, VARIABLE
@@ -98,6 +99,10 @@ def from_settings(
     for variable, value in sorted(call.environment.items()):
         if not (variable in stand_ins and value.text == handed_on(variable)):
             entries.append(_variable(variable, value, told, call.line))
+    version, about = nccl_of(call)
+    entries += [Entry(("hardware", "nccl_version"), version, f"from {about}")] if version else []
+    if about and not version:
+        told.append(Note(about, call.line, todo=True, block="hardware"))
     return Imported(call.name, tuple(entries), tuple(dict.fromkeys(told)), worker)
 
 

@@ -12,7 +12,7 @@ from eaglecfg.schema.load import load_config
 from eaglecfg.source.read import parse_document
 
 SCHEMA = "schemas/eaglecfg.schema.json"
-BLOCKS = ("target", "draft", "parallel", "speculative", "server", "nccl", "env")
+BLOCKS = ("target", "draft", "parallel", "speculative", "server", "hardware", "nccl", "env")
 _VERSION = re.compile(r"\d+\.\d+\.\d+[A-Za-z0-9.+_-]*")
 
 

@@ -14,7 +14,7 @@ from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.deployment import Imported, from_settings, import_call
 from eaglecfg.review.imports.document import EngineVersion, problems, write
 from eaglecfg.review.imports.names import distinct, name_of_model, plain_name
-from eaglecfg.review.imports.pins import Pin, deciding, sources, version_of
+from eaglecfg.review.imports.pins import Pin, deciding, of_package, sources, version_of
 from eaglecfg.review.imports.source import find_calls, kind_of
 from eaglecfg.review.imports.text import Note
 from eaglecfg.review.render.header import Origin, origin_of
@@ -180,7 +180,9 @@ def _engine(
             "import each with --only NAME, or name a version for all with --engine-version"
         )
     for version, call in told.items():
-        source = next((pin.text for pin in call.pins if pin.version), f"the image {call.image}")
+        source = next(
+            (pin.text for pin in of_package(call.pins, "engine") if pin.version), f"the image {call.image}"
+        )
         return EngineVersion(version, f"from {source}")
     newest = known_versions(ENGINE)[-1]
     pins = [pin for call in calls for pin in _pins(call)]
@@ -190,7 +192,7 @@ def _engine(
 
 def _pins(call: Call) -> tuple[Pin, ...]:
     """What decides the version of ``call`` beside its image's tag, in the order in which it counts."""
-    return (*call.pins, *sources(call.environment, call.mounts))
+    return (*of_package(call.pins, "engine"), *sources(call.environment, call.mounts))
 
 
 def _without_repeats(

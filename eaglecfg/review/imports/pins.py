@@ -10,7 +10,7 @@ from eaglecfg.errors import UsageError
 from eaglecfg.record import record, replace
 from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.mounts import Mount
-from eaglecfg.review.imports.requirements import asked_for
+from eaglecfg.review.imports.requirements import Package, asked_for
 from eaglecfg.review.imports.shell_script import follow
 from eaglecfg.review.imports.shell_state import State
 from eaglecfg.review.imports.text import Text, guarded
@@ -67,17 +67,23 @@ class Pin:
     """``version``, which ``text`` asks for; empty where ``text`` decides it and does not say it.
 
     ``doubt`` says why it is not certain that the server runs it; ``place`` is the folder of the Python that
-    it is installed for, empty where nothing tells.
+    it is installed for, empty where nothing tells. ``package`` is what it is a version of.
     """
 
     version: str
     text: str
     doubt: str = ""
     place: str = ""
+    package: Package = "engine"
 
     @property
     def shown(self) -> str:
         return f"{self.text}{',' if self.doubt == ELSEWHERE else ''}{' ' if self.doubt else ''}{self.doubt}"
+
+
+def of_package(pins: Sequence[Pin], package: Package) -> tuple[Pin, ...]:
+    """Those of the pins that are about ``package``."""
+    return tuple(pin for pin in pins if pin.package == package)
 
 
 def version_of(pins: Sequence[Pin]) -> str:
@@ -203,11 +209,12 @@ def _installed(words: Sequence[Text], doubt: str, place: str) -> tuple[Pin, ...]
     gone = bool({"uninstall", "remove"} & set(texts))
     front = " ".join((texts[0], *(text for text in texts[1 : verb + 1] if text in ("pip", "run", "tool"))))
     front += f" {texts[verb].partition('=')[0]}"
+    # What is asked for by name counts whatever else the same command brings.
     return tuple(
-        Pin(version, f"{front} {spelled}", doubt, place)
-        if version and not gone
-        else Pin("", _shown(texts), doubt, place)
-        for version, spelled in asked.found
+        Pin(one.version, f"{front} {one.text}", doubt, place, one.package)
+        if one.version and not gone
+        else Pin("", _shown(texts), doubt, place, one.package)
+        for one in sorted(asked.found, key=lambda one: one.package == "nccl")
     )
 
 
@@ -230,10 +237,11 @@ def of_launch(front: Sequence[Text], pins: Sequence[Pin], program: str, folder: 
         own += found
         texts = [each.text for each in front[at:]]
         same = name in ("uv", "uvx") and all(pin.text.startswith("uv ") for pin in pins)
-        if not found and "run" in texts[1:3] and not same:
+        if not of_package(found, "engine") and "run" in texts[1:3] and not same:
             own.append(Pin("", _shown(texts)))
-    if own and version_of(own):
-        return tuple(own)
+    if version_of(of_package(own, "engine")):
+        earlier = of_package(pins, "nccl")
+        return (*(replace(pin, doubt=pin.doubt or ELSEWHERE) for pin in earlier), *own)
     here = posixpath.dirname(program)
     if _SOURCES.fullmatch(folder) and not _OVER_THE_ENGINE.fullmatch(folder):
         own.append(Pin("", f"the folder {guarded(folder)}"))

@@ -20,7 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
     for variable in view.given.values():
         fact = variable_fact(variable.name)
-        standing = fact.standing(view.version) if fact is not None else "there"
+        standing = view.standing(fact) if fact is not None else "there"
         if fact is None or standing in ("there", "open"):
             continue
         gone = fact.get("gone_in") or fact.get("until")
@@ -38,7 +38,9 @@ def check(ctx: Context) -> Iterator[Item]:
             f"NCCL {view.version} does not read {variable.name}; {history}",
             at_key=True,
             why=f"the setting changes nothing, and NCCL does not say so (version: {view.version_from})",
-            fix=None if fact.get("instead") else without_variable(view, variable.name, safe=True),
+            fix=None
+            if fact.get("instead")
+            else without_variable(view, variable.name, safe=not view.version_from.startswith("assumed")),
             help=advice,
         )
 

@@ -22,7 +22,7 @@ def check(ctx: Context) -> Iterator[Item]:
             continue
         yield view.finding(
             variable.name,
-            f"{variable.name} is set, but empty; NCCL {view.version} takes it as {parsed.shown}",
+            f"{variable.name} is set, but empty; {view.library} takes it as {parsed.shown}",
             why="set and empty is not the same as unset for every variable and every version",
             fix=without_variable(view, variable.name),
             help="give a value, or remove the line",

@@ -37,7 +37,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "fails",
             help="add one that does the rest: allreduce:nvls,ring",
         )
-    if view.recent(FORCED_SINCE):
+    if (partial(allowed) or view.symmetric) and view.recent(FORCED_SINCE):
         yield from _later(view, partial(allowed))
 
 

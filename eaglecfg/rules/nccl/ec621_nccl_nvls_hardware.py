@@ -48,7 +48,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "NVLS was for more than two GPUs until then",
             "leave it out, or run a later NCCL",
         )
-    elif view.recent("2.27") and not view.recent("2.29") and NAME in view:
+    elif NAME in view and view.recent("2.27") and not view.recent("2.29"):
         sure = view.number(NAME) == 1
         yield _at(
             view,

@@ -24,8 +24,10 @@ def check(ctx: Context) -> Iterator[Item]:
     graphs = ctx.resolution.graphs if ctx.resolution is not None else True
     what = "--enable-symm-mem" if view.symmetric else view.spelled("NCCL_SYM_NOWIN_ENABLE")
     path = ctx.argument_path(FLAG) if view.symmetric else view.path("NCCL_SYM_NOWIN_ENABLE")
+    if not graphs:
+        return
     values = {"nccl_version": view.version, "fixed": FIXED}
-    if graphs and not view.recent(FIXED):
+    if not view.recent(FIXED):
         yield Finding(
             f"{what} captures symmetric kernels of NCCL {view.version} in CUDA graphs; before {FIXED} they "
             "lack a barrier",
@@ -35,7 +37,7 @@ def check(ctx: Context) -> Iterator[Item]:
             help=f"run NCCL {FIXED} or later, or leave {what} out",
             values=values,
         )
-    elif graphs and ctx.speculates:
+    elif ctx.speculates:
         yield Finding(
             f"{what} with speculative decoding deserves a comparison of outputs before it serves",
             path=path,

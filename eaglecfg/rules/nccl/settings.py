@@ -10,7 +10,7 @@ from typing import Any
 from eaglecfg.engines.handed import Handed, handed_names
 from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.engine_writes import Effective, Launch, effective, engine_variables, written_names
-from eaglecfg.nccl.facts import VariableFact, nccl_of_torch, variable_fact
+from eaglecfg.nccl.facts import Standing, VariableFact, nccl_of_torch, variable_fact
 from eaglecfg.nccl.gpus import Gpu, gpu_of
 from eaglecfg.nccl.lists import Allowed
 from eaglecfg.nccl.parse import Parsed, parse
@@ -18,6 +18,7 @@ from eaglecfg.nccl.variables import Variable, variables
 from eaglecfg.nccl.version import at_least, declared_version, release
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding
+from eaglecfg.rules.nccl.library import VersionNotKnown, chosen_library
 from eaglecfg.source.span import KeyPath
 
 NEWEST = "2.32.3"
@@ -28,8 +29,11 @@ NEWEST = "2.32.3"
 class Settings:
     """``given``: the variables that the deployment sets, by environment name. ``version``: NCCL's,
     ``version_from`` where it is from, in words. ``launch`` is None where the engine is not known.
+    ``another`` is the variable, with its value, that chooses an NCCL of which nothing tells the version:
+    ``version`` is then only the one whose grammar is assumed, and no verdict rests on it.
 
-    Whatever follows from a value that is handed on from whoever launches raises ValueFromLaunch.
+    Whatever follows from a value that is handed on from whoever launches raises ValueFromLaunch; what
+    follows from a version that is not known raises VersionNotKnown, which is one.
     """
 
     ctx: Context
@@ -37,6 +41,7 @@ class Settings:
     version: str
     version_from: str
     launch: Launch | None
+    another: str = ""
 
     def __contains__(self, name: str) -> bool:
         return name in self.given
@@ -176,11 +181,29 @@ class Settings:
 
     def recent(self, version: str) -> bool:
         """Whether NCCL is ``version`` or later."""
+        if self.another:
+            raise VersionNotKnown(self.another)
         return at_least(self.version, version)
+
+    def standing(self, fact: VariableFact) -> Standing:
+        """Whether the NCCL that runs reads the variable."""
+        standing = fact.standing(self.version)
+        if self.another and standing != "there":
+            raise VersionNotKnown(self.another)
+        return standing
+
+    @property
+    def library(self) -> str:
+        """``NCCL 2.28.9`` as messages name it, without a number that is only assumed."""
+        return "NCCL" if self.another else f"NCCL {self.version}"
 
     def finding(self, name: str, message: str, **more: Any) -> Finding:
         """A finding at a variable, with its name, its text and NCCL's version among the values."""
-        values = {name: self.given[name].text, "nccl_version": self.version, **more.pop("values", {})}
+        values = {
+            name: self.given[name].text,
+            "nccl_version": None if self.another else self.version,
+            **more.pop("values", {}),
+        }
         return Finding(message, path=self.path(name), values=values, **more)
 
     def p2p_off(self) -> str:
@@ -195,7 +218,10 @@ def look(ctx: Context) -> Settings:
     """The settings of a deployment."""
     given = variables(ctx.model)
     version, source = _version(ctx)
-    return Settings(ctx, given, version, source, _launch(ctx, given))
+    hardware = ctx.model.hardware
+    told = hardware is not None and declared_version(hardware.nccl_version or "") is not None
+    another = "" if told else chosen_library(ctx.model.env)
+    return Settings(ctx, given, version, source, _launch(ctx, given), another)
 
 
 def _version(ctx: Context) -> tuple[str, str]:
