@@ -34,7 +34,9 @@ MARK = b"\xef\xbb\xbf"
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--diff", is_flag=True, help="Print what would change, and change nothing.")
 @click.option("--select", multiple=True, metavar="RULE", help="Fix findings of these rules only.")
-@click.option("--unsafe", is_flag=True, help="Make guesses as well, which have to be read first.")
+@click.option(
+    "--unsafe", is_flag=True, help="Make fixes as well that change what runs; read them first, with --diff."
+)
 @click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
 @click.option("--fix-only", is_flag=True, help="Exit 0 whatever findings are left, and say nothing of them.")
 @click.option(
@@ -58,6 +60,10 @@ def command(
 ) -> int:
     """Write the fixes that a machine can make into config and study files.
 
+    Made are those after which the same runs as before: the same arguments as the engine settles them, the
+    same values as NCCL reads them. What would change that, a slip whose meaning is clear among it, takes
+    --unsafe.
+
     Changes FILE, or the eaglecfg.yaml of this folder, in place: comments, quotes, anchors and layout stay. Of
     a line that is taken out the comment behind the value goes too, comments on lines of their own stay.
     Checkpoints are never touched. - reads from stdin and writes the text to stdout, fixed where it can be.
@@ -73,7 +79,13 @@ def command(
     names = split_names(select, "--select")
     chosen = frozenset(rule.id for name in names for rule in matching(name))
     checkpoints = Checkpoints(deep, hub_settings())
-    fixed = fix(documents, lambda each: validate(each, checkpoints=checkpoints), select=chosen, unsafe=unsafe)
+    fixed = fix(
+        documents,
+        lambda each: validate(each, checkpoints=checkpoints),
+        select=chosen,
+        unsafe=unsafe,
+        checkpoints=checkpoints,
+    )
     changed = [pair for pair in zip(documents, fixed.documents, strict=True) if pair[0].text != pair[1].text]
     left, open_checks = left_over(fixed.report, Severity(fail_on), chosen), unread(fixed.report, chosen)
     if not diff:

@@ -57,7 +57,7 @@ def tell(
     if not fix_only:
         out += _standing(fixed, left, open_checks)
     rest = [] if fix_only else _counts(fixed.report, chosen, open_checks)
-    rest += [f"{fixed.unsafe} more with --unsafe"] if fixed.unsafe else []
+    rest += [f"{fixed.unsafe} more with --unsafe, which may change what runs"] if fixed.unsafe else []
     fixes = "1 fix" if len(fixed.made) == 1 else f"{len(fixed.made):,} fixes"
     out.append(line(Part(" · ".join([f"{fixes} in {counted(files, 'file')}", *rest]), "bold")))
     if quiet:

@@ -65,12 +65,6 @@ def same_sense(name: str, other: str) -> bool:
     return negative(name) == negative(other) and not _other_side(name, other)
 
 
-def same_side(name: str, other: str) -> bool:
-    """Whether both names say MIN, both say MAX, or neither says one; SEND and RECV and others alike."""
-    sides = {word for pair in _SIDES for word in pair}
-    return _words(name) & sides == _words(other) & sides
-
-
 @cache
 def _turn(word: str) -> int:
     """-1 for DISABLE, 1 for ENABLE, slips of the two included, 0 for other words."""

@@ -44,6 +44,6 @@ def fixes(
         if edit.text:
             replacement["insertedContent"] = {"text": edit.text}
         replacements.append(replacement)
-    title = visible(fix.title) + ("" if fix.safe else " (a guess: read it first)")
+    title = visible(fix.title) + ("" if fix.safe else " (may change what runs: read it first)")
     change = {"artifactLocation": artifact, "replacements": replacements}
     return [{"description": {"text": title}, "artifactChanges": [change]}]

@@ -126,9 +126,9 @@ def _finding(found: Reported, name_deployment: bool, width: int) -> list[Line]:
 
 
 def fix_words(fix: Fix) -> str:
-    """What the fix does, and whether it is made without asking."""
+    """What the fix does, and whether ``eaglecfg fix`` makes it without being asked to change what runs."""
     written = f": write {fix.text}" if fix.kind == "set" and fix.text not in fix.title else ""
-    return f"{fix.title}{written} [{'safe' if fix.safe else 'read it first'}]"
+    return f"{fix.title}{written} [{'safe' if fix.safe else 'may change what runs'}]"
 
 
 def _unread(skip: Skipped, name_deployment: bool, width: int) -> list[Line]:
@@ -220,8 +220,9 @@ def _fixable(report: Report) -> list[str]:
     if not fixes:
         return []
     careful = f"{sum(fixes)} fixable (eaglecfg fix)" if any(fixes) else ""
-    guesses = f"{fixes.count(False)} by guess (eaglecfg fix --unsafe)" if not all(fixes) else ""
-    return [part for part in (careful, guesses) if part]
+    unsafe = fixes.count(False)
+    rest = f"{unsafe} that may change what runs (eaglecfg fix --unsafe)" if unsafe else ""
+    return [part for part in (careful, rest) if part]
 
 
 def _verdict(report: Report, fail_on: Severity, width: int) -> list[Line]:

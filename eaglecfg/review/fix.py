@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from eaglecfg.record import record, replace
 from eaglecfg.review.fixed_data import comes_to, value_at
+from eaglecfg.review.running import Running, running, runs_otherwise
+from eaglecfg.rules.context import Checkpoints
 from eaglecfg.rules.fingerprint import fingerprints
 from eaglecfg.rules.fixes import edits_of
 from eaglecfg.rules.model import Fix, Severity
@@ -38,7 +40,7 @@ class Left:
 class Fixed:
     """What came of it: documents with the new text, findings whose fix was made, and those left with why.
 
-    ``report`` is about the new text. ``unsafe`` counts fixes that were left because they are guesses.
+    ``report`` is about the new text. ``unsafe`` counts fixes that were left because they are not safe.
     """
 
     documents: tuple[Document, ...]
@@ -49,18 +51,26 @@ class Fixed:
 
 
 def fix(
-    documents: Sequence[Document], check: Check, *, select: Collection[str] = (), unsafe: bool = False
+    documents: Sequence[Document],
+    check: Check,
+    *,
+    select: Collection[str] = (),
+    unsafe: bool = False,
+    checkpoints: Checkpoints | None = None,
 ) -> Fixed:
     """Make the fixes of findings of the rules ``select`` (ids; all when empty) in the text of ``documents``.
 
-    ``check`` runs the rules. ``unsafe`` makes guesses as well. Files are not written here.
+    ``check`` runs the rules. Without ``unsafe`` only those are made that leave what runs as it is: those
+    that say so, and of which that holds. ``checkpoints`` are those that ``check`` read. Files are not
+    written here.
     """
     now, report = list(documents), check(documents)
+    keeps = None if unsafe else _Keeps(checkpoints or Checkpoints())
     every: list[Reported] = []
     left: list[Left] = []
     seen = {_texts(now)}
     for _ in range(MOST_PASSES):
-        after, made, left = _pass(now, _fixable(report, select, unsafe))
+        after, made, left = _pass(now, _fixable(report, select, unsafe), keeps)
         if _texts(after) in seen:
             break
         result = check(after)
@@ -70,8 +80,8 @@ def fix(
         every += _once(made)
         now, report = after, result
         seen.add(_texts(now))
-    guesses = len(_fixable(report, select, True)) - len(_fixable(report, select, unsafe))
-    return Fixed(tuple(now), tuple(every), tuple(left), report, guesses)
+    waiting = len(_fixable(report, select, True)) - len(_fixable(report, select, unsafe))
+    return Fixed(tuple(now), tuple(every), tuple(left), report, waiting)
 
 
 def _once(made: Sequence[Reported]) -> list[Reported]:
@@ -96,8 +106,26 @@ def _fixable(report: Report, select: Collection[str], unsafe: bool) -> list[Repo
     return sorted(found, key=lambda each: (rank.index(each.severity), each.span.start, each.rule.id))
 
 
+class _Keeps:
+    """Whether what runs for a file stays as it is. What each text comes to is worked out once."""
+
+    def __init__(self, checkpoints: Checkpoints) -> None:
+        self._checkpoints = checkpoints
+        self._known: dict[tuple[str, str], Running] = {}
+
+    def otherwise(self, before: Document, after: Document, changes: Sequence[Fix]) -> str:
+        """What would run otherwise, in words; empty where all stays."""
+        return runs_otherwise(self._running(before), self._running(after), changes)
+
+    def _running(self, document: Document) -> Running:
+        key = document.name, document.text
+        if key not in self._known:
+            self._known[key] = running(document, self._checkpoints)
+        return self._known[key]
+
+
 def _pass(
-    documents: Sequence[Document], wanted: Sequence[Reported]
+    documents: Sequence[Document], wanted: Sequence[Reported], keeps: _Keeps | None
 ) -> tuple[list[Document], list[Reported], list[Left]]:
     """Make the fixes of every file that can be made and that everybody concerned agrees to."""
     after, made, left = list(documents), list[Reported](), list[Left]()
@@ -110,12 +138,13 @@ def _pass(
                 agreed.append((found, sharing.settle(found, own)))
             except EditRefused as refused:
                 left.append(Left(found, str(refused)))
-        whole = _at_once(document, [change for _, change in agreed])
-        if whole is not None:
+        changes = [change for _, change in agreed]
+        whole = _at_once(document, changes)
+        if whole is not None and not (keeps and keeps.otherwise(document, whole, changes)):
             after[index] = whole
             made += [found for found, _ in agreed]
             continue
-        after[index], some, refusals = _one_by_one(document, agreed)
+        after[index], some, refusals = _one_by_one(document, agreed, keeps)
         made += some
         left += refusals
     return after, made, left
@@ -137,7 +166,9 @@ def _at_once(document: Document, changes: Sequence[Fix]) -> Document | None:
     return after if after.text != document.text and comes_to(document, after, changes) else None
 
 
-def _one_by_one(document: Document, wanted: Sequence[_Agreed]) -> tuple[Document, list[Reported], list[Left]]:
+def _one_by_one(
+    document: Document, wanted: Sequence[_Agreed], keeps: _Keeps | None
+) -> tuple[Document, list[Reported], list[Left]]:
     """Make each fix that can be made, each in the text that the last one left."""
     now, made, left = document, list[Reported](), list[Left]()
     for found, change in sorted(wanted, key=_turn):
@@ -147,6 +178,9 @@ def _one_by_one(document: Document, wanted: Sequence[_Agreed]) -> tuple[Document
             new = _made(now, change)
         except EditRefused as refused:
             left.append(Left(found, str(refused)))
+            continue
+        if keeps and (otherwise := keeps.otherwise(now, new, [change])):
+            left.append(Left(found, f"it is not safe here ({otherwise}); --unsafe makes it all the same"))
             continue
         if new.text != now.text:
             now = new

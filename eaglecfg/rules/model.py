@@ -76,17 +76,20 @@ class Fix:
 
     ``set`` writes ``text`` as the source text of the value, ``rename`` as the key; ``remove`` takes the key
     and its value, or an item of a list, out; ``add`` makes a key of that path with the value ``text``;
-    ``cut`` takes the text at ``span`` out, which holds no data: a comment, a key that is written again. A
-    ``safe`` one keeps what runs as it is, makes the file say what the checkpoint and the engine do, or spells
-    what alone can have been meant; the others are a guess. ``also`` are changes that belong to it: all are
-    made, or none. ``at_alias`` puts a value in place of the alias that stands at ``path``; without it the
-    text behind the anchor changes.
+    ``cut`` takes the text at ``span`` out, which holds no data: a comment, a key that is written again.
+
+    What runs after a ``safe`` one is what runs before it: the same arguments as the engine settles them, the
+    same values as NCCL reads them, the same wiring. It spells something otherwise, takes out what has no
+    effect, or mends what this tool alone reads. Any other is not safe, however clear it is what was meant.
+
+    ``also`` are changes that belong to it: all are made, or none. ``at_alias`` puts a value in place of the
+    alias that stands at ``path``; without it the text behind the anchor changes.
     """
 
     title: str
     path: KeyPath
     text: str = ""
-    safe: bool = True
+    safe: bool = False
     kind: Literal["set", "rename", "remove", "add", "cut"] = "set"
     also: tuple[Fix, ...] = ()
     span: Span | None = None

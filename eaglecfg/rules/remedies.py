@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from eaglecfg.record import replace
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix
 from eaglecfg.source.span import KeyPath
@@ -18,16 +19,14 @@ def leave_out(context: Context, name: str, *, safe: bool = False) -> Fix | None:
 
     ``safe`` where the engine ignores the setting, or turns it off itself: what runs stays the same.
     """
-    path = _given(context, name)
+    path, safe = _given(context, name), safe and settled(context)
     return Fix(f"remove {path[-1]}", path, "", safe, "remove") if path is not None else None
 
 
-def write(context: Context, name: str, value: Any, *, safe: bool = False) -> Fix | None:
+def write(context: Context, name: str, value: Any) -> Fix | None:
     """Give the server setting ``name`` another value; None where the deployment does not give it."""
     path = _given(context, name)
-    return (
-        Fix(f"set {path[-1]} to {_source(value)}", path, _source(value), safe) if path is not None else None
-    )
+    return Fix(f"set {path[-1]} to {_source(value)}", path, _source(value)) if path is not None else None
 
 
 def give(context: Context, path: KeyPath, value: Any, *, safe: bool = False) -> Fix:
@@ -39,7 +38,7 @@ def give(context: Context, path: KeyPath, value: Any, *, safe: bool = False) -> 
 
 def without(context: Context, *path: str, safe: bool = False) -> Fix | None:
     """Take out the key at ``path`` inside the deployment; None where it is not given."""
-    at = _exactly(context, path)
+    at, safe = _exactly(context, path), safe and settled(context)
     return Fix(f"remove {at[-1]}", at, "", safe, "remove") if at is not None else None
 
 
@@ -50,19 +49,32 @@ def without_variable(view: Settings, name: str, *, safe: bool = False) -> Fix | 
     """
     if name not in view:
         return None
-    return Fix(f"remove {name}", view.path(name), "", safe, "remove")
+    return Fix(f"remove {name}", view.path(name), "", safe and settled(view.ctx), "remove")
 
 
-def write_variable(view: Settings, name: str, text: str, *, safe: bool = False) -> Fix | None:
-    """Give a variable another text; None where the deployment does not set it."""
+def write_variable(view: Settings, name: str, text: str) -> Fix | None:
+    """Give a variable another text, as another value; None where the deployment does not set it."""
     if name not in view:
         return None
-    return Fix(f"set {name} to {text}", view.path(name), text, safe)
+    return Fix(f"set {name} to {text}", view.path(name), text)
 
 
-def alike(one: str, other: str) -> bool:
-    """Whether two names differ in the case of letters and in dashes alone."""
-    return one.lower().replace("-", "_") == other.lower().replace("-", "_")
+def respell_variable(view: Settings, name: str, text: str) -> Fix | None:
+    """Spell the value that is meant as NCCL reads it: safe only where NCCL reads that value already.
+
+    ``NCCL_P2P_DISABLE: true`` reads as 0, so that writing 1 turns something off that works today.
+    """
+    from eaglecfg.nccl.parse import parse
+
+    fix, now = write_variable(view, name, text), view.parsed(name)
+    if fix is None or now is None or now.taken is None or view.another:
+        return fix
+    return replace(fix, safe=parse(name, text, view.version).taken == now.taken)
+
+
+def settled(context: Context) -> bool:
+    """Whether it is known what the engine makes of its arguments: this very version was read."""
+    return context.engine is None or context.engine.standing == "known"
 
 
 def _given(context: Context, name: str) -> KeyPath | None:

@@ -22,12 +22,11 @@ class Remedy:
     """What a machine can write in place of what was refused.
 
     ``rename`` the key to ``text``, ``set`` the value to the source text ``text``, or ``move`` the key with
-    its value ``text`` to the document path ``to``. ``sure``: nothing else can have been meant.
+    its value ``text`` to the document path ``to``.
     """
 
     kind: Literal["rename", "set", "move"]
     text: str
-    sure: bool = False
     to: KeyPath = ()
 
 

@@ -162,15 +162,15 @@ def _value_remedy(refusal: Refusal, takes: str, place: Place | None) -> Remedy |
     if takes == "true or false":
         word = place.text.strip().lower()
         meant = _TRUTH.get(word) or _FALSEHOOD.get(word)
-        return Remedy("set", meant, True) if meant else None
+        return Remedy("set", meant) if meant else None
     if takes == "text" and not isinstance(value, str):
-        return Remedy("set", json.dumps(place.text, ensure_ascii=False), True)
+        return Remedy("set", json.dumps(place.text, ensure_ascii=False))
     if takes in ("a whole number", "a number") and not isinstance(value, bool):
         plain = place.text.strip()
         if isinstance(value, str) and plain.lstrip("-").isascii() and plain.lstrip("-").isdecimal():
-            return Remedy("set", str(int(plain)), True) if len(plain) < 20 else None
+            return Remedy("set", str(int(plain))) if len(plain) < 20 else None
         if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-            return Remedy("set", str(int(value)), True)
+            return Remedy("set", str(int(value)))
     return None
 
 
@@ -192,10 +192,10 @@ def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple
     message = f'{show_path(block) or "the file"} has no key "{spelled[:_SHOWN]}"'
     foreign = _foreign_letter(spelled, known)
     if foreign is not None:
-        return message, foreign[0], Remedy("rename", foreign[1], True)
+        return message, foreign[0], Remedy("rename", foreign[1])
     name = spelled.lstrip("-").replace("-", "_").lower()
     if name in known:
-        return message, f"the nearest key is {name}", Remedy("rename", name, True)
+        return message, f"the nearest key is {name}", Remedy("rename", name)
     # A key of a neighbouring block, or of a block inside this one.
     for owner, kind in fields_of(model).items():
         if kind.model is not None and not kind.named and owner not in block and name in fields_of(kind.model):
@@ -204,7 +204,7 @@ def _unknown_key(model: type[StrictModel], path: KeyPath, spelled: str) -> tuple
     # Beside these keys the engine has many flags of similar names, so a guess must be close.
     guess = nearest(name, known, 0.8 if flags else 0.6)
     if guess:
-        meant = Remedy("rename", guess, guess == name) if _close(name, guess) else None
+        meant = Remedy("rename", guess) if _close(name, guess) else None
         return message, f"the nearest key is {guess}", meant
     if flags:
         prefix = "speculative_" if block[0] == "speculative" else ""

@@ -169,6 +169,9 @@ def test_a_study_is_fixed_too(run_line: RunLine, faulty: Path) -> None:
     study = {"space": {"speculative.num_steps": [1, 2, 2]}, "budget": {"until": "7:30"}}
     materialize({"title": "x", "study": study}, faulty.parent)
     code, out, _ = run_line("fix", "study.yaml")
+    assert code == 1
+    assert "2 more with --unsafe, which may change what runs" in out
+    code, out, _ = run_line("fix", "--unsafe", "study.yaml")
     assert code == 0, out
     text = (faulty.parent / "study.yaml").read_text(encoding="utf-8")
     assert "speculative.num_steps: [1, 2]" in text

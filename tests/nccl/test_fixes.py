@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.nccl.parse import parse
 from eaglecfg.rules.outcome import Report
 from tests.nccl.test_rules import OFF, SWITCH, loud, report
 
@@ -46,6 +47,39 @@ def test_a_safe_fix_leads_to_no_other_finding(name: str, text: str, tmp_path: Pa
         mended = {"rename": {fix.text: text}, "set": {name: fix.text}, "remove": {}}[fix.kind]
         after = report(tmp_path / str(number), mended, NODE, server=OFF)
         assert set(loud(after)) <= set(loud(before)) - {one.rule.id}, mended
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in TEXTS.items() for text in texts])
+def test_a_safe_fix_keeps_the_value_that_nccl_reads(name: str, text: str, tmp_path: Path) -> None:
+    for one in report(tmp_path, {name: text}, NODE, server=OFF).findings:
+        fix = one.finding.fix
+        if fix is None or not fix.safe:
+            continue
+        assert fix.kind == "set", "a name that is read from then on was not read before"
+        now, then = (parse(name, each, NODE["nccl_version"]) for each in (text, fix.text))
+        assert now.taken is not None
+        assert (then.taken, then.problems) == (now.taken, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fixed", "safe"),
+    [
+        ("NCCL_P2P_DISABLE", "true", "1", False),  # reads 0: P2P is on today
+        ("NCCL_P2P_DISABLE", "false", "0", True),
+        ("NCCL_P2P_DISABLE", " 1", "1", True),
+        ("NCCL_BUFFSIZE", "4M", "4194304", False),  # reads 4
+        ("NCCL_BUFFSIZE", "4194304 ", "4194304", True),
+        ("NCCL_NTHREADS", "0256", "256", False),  # octal
+        ("NCCL_NTHREADS", "256 # fast", "256", True),
+        ("NCCL_P2P_LEVEL", "pxb", "PXB", False),  # not known: the default
+        ("NCCL_P2P_LEVEL", "2", "PXB", True),
+    ],
+)
+def test_the_same_number_is_safe_and_another_is_not(
+    name: str, text: str, fixed: str, safe: bool, tmp_path: Path
+) -> None:
+    found = [one.finding.fix for one in report(tmp_path, {name: text}, NODE, server=OFF).findings]
+    assert [(fix.text, fix.safe) for fix in found if fix is not None and fix.kind == "set"] == [(fixed, safe)]
 
 
 def finding(found: Report, rule: str) -> str:

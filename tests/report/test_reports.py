@@ -82,7 +82,7 @@ def test_a_finding_shows_place_marks_evidence_arithmetic_and_a_way_out() -> None
     assert "  ::: draft/config.json:7:28\n" in text
     assert "768 = 3 × 256" in text
     assert "= 10 ÷ 3 = 3 remainder 1" in text
-    for word in ("today: silent", "why: the engine", "help: use 1, 2", "fix: set tp_size: write 2 [safe]"):
+    for word in ("today: silent", "why: the engine", "help: use 1, 2", "fix: set tp_size: write 2 ["):
         assert word in text
     assert text.endswith("FAIL  findings at or above error (exit 1)\n")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from eaglecfg.record import replace
 from eaglecfg.review.fix import Fixed, fix
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.outcome import Report
@@ -93,8 +94,8 @@ def test_one_change_and_nothing_else(pair: Path, before: str, wanted: str) -> No
         lambda text: text.rstrip("\n"),
     ):
         text = change(chat(before))
-        assert after(pair, text) == change(chat(wanted))
-    assert after(pair, chat(wanted)) == chat(wanted), "fixing is done after one time"
+        assert after(pair, text, unsafe=True) == change(chat(wanted))
+    assert after(pair, chat(wanted), unsafe=True) == chat(wanted), "fixing is done after one time"
 
 
 def test_guesses_wait_for_unsafe(pair: Path) -> None:
@@ -109,7 +110,7 @@ def test_rules_can_be_chosen(pair: Path) -> None:
     text = chat(
         "    nccl: {buffsize: 4M}\n    speculative: {num_steps: 3, eagle_topk: 1, num_draft_tokens: 6}\n"
     )
-    result = fixed(pair, text, select=["EC604"])
+    result = fixed(pair, text, select=["EC604"], unsafe=True)
     assert result.documents[0].text == text.replace("4M", "4194304")
     assert [found.rule.id for found in result.made] == ["EC604"]
 
@@ -203,7 +204,7 @@ def test_an_anchor_that_others_use_is_not_taken_out_with_its_key(pair: Path) -> 
 
 def test_a_byte_order_mark_stays(pair: Path) -> None:
     text = "\ufeff" + chat("    nccl: {buffsize: 4M}\n")
-    result = fixed(pair, text)
+    result = fixed(pair, text, unsafe=True)
     assert result.documents[0].text == chat("    nccl: {buffsize: 4194304}\n")
     assert "EC010" in [found.rule.id for found in result.report.findings]
 
@@ -258,3 +259,48 @@ def test_a_comment_above_a_key_that_goes_with_its_block_stays(pair: Path) -> Non
     for line in text.splitlines():
         if line.strip().startswith("#"):
             assert line in result.splitlines()
+
+
+def test_what_runs_stays_whatever_a_rule_claims(pair: Path) -> None:
+    """A rule that calls a fix safe is looked at once more: `true` reads as 0, and P2P works."""
+    text = chat("    nccl: {p2p_disable: true, buffsize: 4194304}\n")
+
+    def careless(documents: Sequence[Document]) -> Report:
+        report = check(documents)
+        claims = [
+            replace(each, finding=replace(each.finding, fix=replace(each.finding.fix, safe=True)))
+            for each in report.findings
+            if each.finding.fix is not None
+        ]
+        return replace(report, findings=tuple(claims))
+
+    document = parse_document(text, "eaglecfg.yaml", str(pair))
+    kept = fix([document], careless, select=["EC604"])
+    assert kept.documents[0].text == text
+    assert [each.reason for each in kept.left] == [
+        "it is not safe here (NCCL_P2P_DISABLE 0, then 1); --unsafe makes it all the same"
+    ]
+    made = fix([document], careless, select=["EC604"], unsafe=True)
+    assert made.documents[0].text == text.replace("true", "1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    nccl: {p2p_disable: true}\n",
+        "    nccl: {p2p_disable: true, shm_disable: true}\n",
+        "    nccl: {buffsize: 4M}\n",
+        "    nccl: {min_channels: 8}\n",
+        "    nccl: {proto: 'LL, Simple'}\n",
+        "    env: {nccl_proto: LL}\n",
+        "    parallel: {TP-Size: 2}\n",
+        '    parallel: {tp_size: "2"}\n',
+        "    server: {enable_metrics: on}\n",
+        "    speculative: {algorithm: EAGLE, num_steps: 3, eagle_topk: 1, num_draft_tokens: 4}\n",
+    ],
+)
+def test_what_would_run_otherwise_waits_for_unsafe(pair: Path, body: str) -> None:
+    careful = fixed(pair, chat(body))
+    assert careful.documents[0].text == chat(body)
+    assert careful.unsafe >= 1
+    assert careful.left == (), "the rules say so themselves"

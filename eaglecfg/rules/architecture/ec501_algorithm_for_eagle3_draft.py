@@ -46,7 +46,7 @@ def check(context: Context) -> Iterator[Item]:
         help="set speculative.algorithm to EAGLE3",
         evidence=(config_line(draft.config, "architectures", "EAGLE-3 draft class"), *mark_lines(draft)),
         values={"algorithm": chosen, "draft_architecture": name},
-        fix=Fix("set the algorithm to EAGLE3", path, "EAGLE3", safe=severity is Severity.ERROR),
+        fix=Fix("set the algorithm to EAGLE3", path, "EAGLE3"),
     )
 
 

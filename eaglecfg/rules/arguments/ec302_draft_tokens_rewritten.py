@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.arguments.shape import asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.remedies import settled
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -33,7 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
         ),
         arithmetic=(f"num_steps + 1 = {shape.steps} + 1 = {wanted}",),
         values={"num_steps": shape.steps, "asked": shape.tokens, "runs": wanted},
-        fix=Fix(f"set num_draft_tokens to {wanted}", path, str(wanted)),
+        fix=Fix(f"set num_draft_tokens to {wanted}", path, str(wanted), safe=settled(ctx)),
     )
 
 

@@ -8,7 +8,6 @@ from eaglecfg.engines.arguments import Argument
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed
 from eaglecfg.rules.model import Evidence, Finding, Fix, Item, Need, Rule, Severity, Today
-from eaglecfg.rules.remedies import alike
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -42,8 +41,7 @@ def check(ctx: Context) -> Iterator[Item]:
 def _fix(ctx: Context, argument: Argument, near: Sequence[str]) -> Fix | None:
     if not near or isinstance(argument.value, list):
         return None
-    sure = alike(near[0], str(argument.value))
-    return Fix(f"set {argument.name} to {near[0]}", ctx.where(*argument.path), near[0], sure)
+    return Fix(f"set {argument.name} to {near[0]}", ctx.where(*argument.path), near[0])
 
 
 RULE = Rule(

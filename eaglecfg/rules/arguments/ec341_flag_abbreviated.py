@@ -8,6 +8,7 @@ from eaglecfg.engines.arguments import Argument
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.remedies import settled
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -54,7 +55,7 @@ def _other(ctx: Context, written: str, name: str) -> str:
 
 def _fix(ctx: Context, argument: Argument) -> Fix:
     at = ctx.where(*argument.path)
-    return Fix(f"write {argument.name} for {at[-1]}", at, argument.name, kind="rename")
+    return Fix(f"write {argument.name} for {at[-1]}", at, argument.name, safe=settled(ctx), kind="rename")
 
 
 RULE = Rule(

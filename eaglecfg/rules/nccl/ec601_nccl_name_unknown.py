@@ -9,7 +9,7 @@ from eaglecfg.nccl.version import at_least
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Fix, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import alike, without_variable
+from eaglecfg.rules.remedies import without_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.variables import Variable
@@ -52,14 +52,13 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         message = f"{name} is read by {reader}, not by NCCL itself; it does nothing without that"
         yield view.finding(name, message, at_key=True, severity=Severity.INFO)
         return
+    beyond = not at_least(NEWEST_READ, view.version)
     if name in library_strings() and name not in table["renamed"]:
         message = f"{name} is a name inside NCCL's code, and no variable that it reads"
-        yield view.finding(
-            name, message, at_key=True, help=f"remove {name}", fix=without_variable(view, name, safe=True)
-        )
+        fix = without_variable(view, name, safe=not beyond)
+        yield view.finding(name, message, at_key=True, help=f"remove {name}", fix=fix)
         return
     near, turned = meant(name)
-    beyond = not at_least(NEWEST_READ, view.version)
     said = f"; the nearest name is {near}" if near else f"; {turned} says the opposite" if turned else ""
     why = "NCCL asks for the names that it knows and never reports others"
     if beyond:
@@ -72,7 +71,7 @@ def _unknown(view: Settings, variable: Variable, unchecked: set[str]) -> Iterato
         severity=Severity.WARNING if beyond else None,
         why=why,
         help=advice + ", or list it under unchecked_variables if the library really has it",
-        fix=_fix(view, variable, near, sure=not beyond),
+        fix=_fix(view, variable, near),
         values={"nearest": near or turned},
     )
 
@@ -87,20 +86,15 @@ def _turned(text: str, name: str) -> str:
     return f"write {name}, where 1 and 0 mean the opposite"
 
 
-def _fix(view: Settings, variable: Variable, near: str | None, *, sure: bool) -> Fix | None:
+def _fix(view: Settings, variable: Variable, near: str | None) -> Fix | None:
     """The name that is near, spelled as the key was: with its prefix or without, in its case of letters."""
-    from eaglecfg.nccl.facts import related
-    from eaglecfg.nccl.names import same_side
-
     if near is None or near in view:
         return None
     path = view.path(variable.name)
     old = str(path[-1])
     new = near if old.upper().startswith("NCCL_") else near.removeprefix("NCCL_")
     new = new.lower() if old == old.lower() else new
-    sure &= related()["renamed"].get(variable.name) == near or alike(near, variable.name)
-    # A limit without MIN or MAX may mean either.
-    return Fix(f"write {new} for {old}", path, new, sure and same_side(near, variable.name), "rename")
+    return Fix(f"write {new} for {old}", path, new, kind="rename")  # not safe: NCCL reads it from then on
 
 
 def _torch(view: Settings, variable: Variable) -> Iterator[Item]:

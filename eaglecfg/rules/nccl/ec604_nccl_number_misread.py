@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import write_variable
+from eaglecfg.rules.remedies import respell_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.facts import VariableFact
@@ -43,7 +43,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 "the rest without a word",
                 help=f"write {meant}" if meant else f"write {_choices(fact, problem.expected)}",
                 values={"taken": problem.outcome},
-                fix=write_variable(view, variable.name, meant, safe=True) if meant else None,
+                fix=respell_variable(view, variable.name, meant) if meant else None,
             )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import write_variable
+from eaglecfg.rules.remedies import respell_variable
 
 KINDS = ("level", "word", "subsystems", "thresholds", "policy", "kernel", "net", "netdevs")
 MILD = frozenset(("policy", "netdevs", "subsystems"))
@@ -35,7 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 today=Today.REFUSED if fact.kind == "net" else Today.SILENT,
                 why=_why(problem.code, variable.text, problem.expected),
                 help=f"write {problem.fixed}" if problem.fixed else f"write {problem.expected}",
-                fix=write_variable(view, variable.name, problem.fixed, safe=True) if problem.fixed else None,
+                fix=respell_variable(view, variable.name, problem.fixed) if problem.fixed else None,
             )
 
 

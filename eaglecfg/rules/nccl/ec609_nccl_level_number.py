@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import write_variable
+from eaglecfg.rules.remedies import respell_variable
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -27,7 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             "tables",
             help=f"write {parsed.taken}, or the level that you mean",
             values={"taken": parsed.taken},
-            fix=write_variable(view, variable.name, str(parsed.taken), safe=True),
+            fix=respell_variable(view, variable.name, str(parsed.taken)),
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
-from eaglecfg.rules.remedies import write_variable
+from eaglecfg.rules.remedies import respell_variable
 
 if TYPE_CHECKING:
     from eaglecfg.nccl.parsed import Problem
@@ -34,7 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
                 why=_WHY.get(problem.code, f"the names are {problem.expected}, in any case"),
                 help=f"write {fixed}" if fixed else _HELP.get(problem.code, f"use {problem.expected}"),
                 values={"part": problem.part},
-                fix=write_variable(view, variable.name, fixed, safe=True) if fixed else None,
+                fix=respell_variable(view, variable.name, fixed) if fixed else None,
             )
 
 

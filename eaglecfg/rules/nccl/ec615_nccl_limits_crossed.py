@@ -61,7 +61,7 @@ def _nvls(view: Settings) -> Iterator[Item]:
                 today=Today.REWRITTEN,
                 why="the limits of blocks hold for NVLS too",
                 help=f"bring {name} inside",
-                fix=write_variable(view, name, str(bound), safe=True),
+                fix=write_variable(view, name, str(bound)),
                 related=((view.path(limit), "the limit"),),
             )
 

@@ -36,7 +36,7 @@ def check(ctx: Context) -> Iterator[Item]:
             why=f"{old} is the name from before NCCL 2.17",
             help=f"keep {new}",
             related=((view.path(new), "the new name"),),
-            fix=without_variable(view, old, safe=who == "the newer name"),
+            fix=without_variable(view, old, safe=who == "the newer name" and view.number(new) is not None),
             values={new: view.given[new].text},
         )
 

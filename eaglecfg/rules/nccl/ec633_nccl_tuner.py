@@ -36,7 +36,8 @@ def check(ctx: Context) -> Iterator[Item]:
             f"{TABLE} is read by the example tuner plug-in only, and {PLUGIN} names none",
             why="NCCL itself does not know the variable",
             help=f"set {PLUGIN} to the plug-in, or remove {TABLE}",
-            fix=without_variable(view, TABLE, safe=True),
+            # Where none is named, NCCL still loads a plug-in of the usual name that it finds.
+            fix=without_variable(view, TABLE, safe=plugin.lower() == "none"),
             values={PLUGIN: plugin},
         )
     elif TABLE in view:

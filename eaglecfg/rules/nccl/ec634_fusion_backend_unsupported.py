@@ -27,7 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
             severity=Severity.INFO,
             today=Today.IGNORED,
             why="there is no all-reduce after attention to fuse",
-            fix=leave_out(ctx, FLAG, safe=True),
+            fix=leave_out(ctx, FLAG),
             help="leave it out",
         )
         return

@@ -49,7 +49,7 @@ def _finding(ctx: Context, name: str) -> Finding:
         if possible
         else "names are letters, digits and underscores, with no digit in front; no shell can set others",
         help=f"write {meant}" if meant else "write the name as its reader spells it, or remove the line",
-        fix=Fix(f"write {new} for {name}", path, new, True, "rename") if new else None,
+        fix=Fix(f"write {new} for {name}", path, new, kind="rename") if new else None,
         values={"name": name, "meant": meant},
     )
 

@@ -128,7 +128,7 @@ def _fix(context: Context, first: KeyPath, second: KeyPath) -> Fix | None:
         values.append((value, place.text if place is not None else None))
     if values[0] != values[1] or values[0][0] is None:
         return None
-    return Fix(f"remove {at[-1]}, which says the same once more", at, kind="remove")
+    return Fix(f"remove {at[-1]}, which says the same once more", at, safe=True, kind="remove")
 
 
 def _spelled(path: KeyPath, document_path: KeyPath) -> str:

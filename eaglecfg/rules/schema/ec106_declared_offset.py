@@ -113,7 +113,7 @@ def _fix(context: Context, found: Boundaries) -> Fix | None:
     if found.offset is None or trained is None or tuple(trained) != tuple(found.captured):
         return None
     path = context.where("capture", "offset")
-    return Fix(f"set capture.offset to {found.offset}", path, str(found.offset))
+    return Fix(f"set capture.offset to {found.offset}", path, str(found.offset), safe=True)
 
 
 def _listed(numbers: Sequence[int] | None) -> str:

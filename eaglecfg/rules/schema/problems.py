@@ -37,17 +37,17 @@ def finding_of(problem: SchemaProblem, why: str) -> Finding:
 
 
 def fix_of(problem: SchemaProblem) -> Fix | None:
-    """The remedy of a problem as a fix."""
+    """The remedy of a problem as a fix: never a safe one, as what was not read before is read then."""
     remedy = problem.remedy
     if remedy is None or not problem.path:
         return None
     key = str(problem.path[-1])
     match remedy.kind:
         case "rename":
-            return Fix(f"write {remedy.text} for {key}", problem.path, remedy.text, remedy.sure, "rename")
+            return Fix(f"write {remedy.text} for {key}", problem.path, remedy.text, kind="rename")
         case "set":
-            return Fix(f"set {key} to {remedy.text}", problem.path, remedy.text, remedy.sure)
+            return Fix(f"set {key} to {remedy.text}", problem.path, remedy.text)
         case "move":
             title = f"move {key} under {remedy.to[-2]}"
-            put = Fix(title, remedy.to, remedy.text, remedy.sure, "add")
-            return Fix(title, problem.path, "", remedy.sure, "remove", (put,))
+            put = Fix(title, remedy.to, remedy.text, kind="add")
+            return Fix(title, problem.path, kind="remove", also=(put,))

@@ -25,5 +25,5 @@ def removal_of(mark: Mark) -> Fix | None:
         return None
     title = f"remove the suppression of {mark.rules[0]}"
     if mark.path:
-        return Fix(title, mark.path, kind="remove")
-    return Fix(title, kind="cut", span=mark.span, path=())
+        return Fix(title, mark.path, safe=True, kind="remove")
+    return Fix(title, safe=True, kind="cut", span=mark.span, path=())

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from eaglecfg.engines.table import load_facts
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.remedies import alike
 from eaglecfg.rules.study.parts import (
     SECTIONS,
     WHOLE_BLOCKS,
@@ -91,7 +90,7 @@ def _unknown(path: KeyPath, key: str, section: str, name: str, flags: Sequence[s
         if section == "speculative" and not near:
             help = f"a flag of the engine is searched as server.speculative_{name}"
     new = help.removeprefix("write ") if help.startswith("write ") else ""
-    fix = Fix(f"write {new} for {key}", path, new, alike(new, key), "rename") if new else None
+    fix = Fix(f"write {new} for {key}", path, new, kind="rename") if new else None
     message = f'space has the key "{key}", which no deployment has'
     yield Finding(message, path, True, why=_WHY, help=help, fix=fix)
 
@@ -107,9 +106,7 @@ def _unknown_inside(at: KeyPath, section: str, names: list[str]) -> Iterator[Fin
                 True,
                 why=_WHY,
                 help=f"write {near}" if near else f"known keys are {', '.join(known)}",
-                fix=Fix(f"write {near} for {name}", (*at, name), near, alike(near, name), "rename")
-                if near
-                else None,
+                fix=Fix(f"write {near} for {name}", (*at, name), near, kind="rename") if near else None,
             )
 
 

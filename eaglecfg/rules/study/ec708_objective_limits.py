@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Fix, Item, NotChecked, Rule, Severity, Today
-from eaglecfg.rules.remedies import alike
 from eaglecfg.rules.study.parts import study_model
 from eaglecfg.schema.wording import nearest
 
@@ -46,7 +45,7 @@ def check(context: Context) -> Iterator[Item]:
 
 def _fix(name: str, near: str) -> Fix:
     path = ("objective", "limits", name)
-    return Fix(f"write {near} for {name}", path, near, alike(near, name), "rename")
+    return Fix(f"write {near} for {name}", path, near, kind="rename")
 
 
 RULE = Rule(

@@ -23,7 +23,7 @@ def check(context: Context) -> Iterator[Item]:
                 path=path,
                 why="it is launched as often as if it stood there once; launches are counted by the budget",
                 help="remove one",
-                fix=Fix(f"remove the second {name}", path, kind="remove"),
+                fix=Fix(f"remove the second {name}", path, safe=True, kind="remove"),
             )
 
 

@@ -32,7 +32,13 @@ def finding_of(problem: Problem, why: str, severity: Severity | None = None) -> 
         why=why,
         help=problem.help,
         related=((problem.path, problem.other_note),) if problem.other is not None else (),
-        fix=Fix("remove the second, which says the same", problem.path, kind="cut", span=problem.spare)
-        if problem.spare is not None
-        else None,
+        fix=_without_second(problem),
     )
+
+
+def _without_second(problem: Problem) -> Fix | None:
+    """Take a key out that is written twice with one value; None for any other problem."""
+    if problem.spare is None:
+        return None
+    title = "remove the second, which says the same"
+    return Fix(title, problem.path, safe=True, kind="cut", span=problem.spare)
