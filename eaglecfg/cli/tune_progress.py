@@ -132,8 +132,8 @@ class Live:
 
 
 def best_words(label: str, ratio: float, *, drawn: bool) -> str:
-    """The leading setting and its factor over the baseline. ``drawn``: few launches are drawn towards the mean,
-    so that the factor is not the one of the table at the end; else nothing tells yet how far they differ."""
+    """The leading setting and its factor over the baseline. ``drawn``: few launches are drawn towards the
+    mean, so that it is not the factor of the table at the end; else nothing tells how far they differ."""
     if ratio != 1.0:
         how = "less what luck may add" if drawn else "luck may be part of it"
         return f"best {label} {percent(ratio)} so far ({how})"

@@ -59,8 +59,8 @@ def account_line(account: Account) -> str:
     shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
     failed = f", {account.failed} of them failed" if account.failed else ""
     line = (
-        f"{launches(account.launches)}{failed}, {account.seconds / 60:.1f} minutes, {account.per_hour:.0f} an "
-        f"hour: {shares}."
+        f"{launches(account.launches)}{failed}, {account.seconds / 60:.1f} minutes, "
+        f"{account.per_hour:.0f} an hour: {shares}."
     )
     more = [f"{launches(account.cut_off)} cut off"] if account.cut_off else []
     if account.waited >= WORTH_A_WORD:

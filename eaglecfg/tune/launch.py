@@ -43,6 +43,8 @@ DEATH_S = 1.5
 """
 SAMPLES = "gpu.jsonl"
 """Name of what the GPUs did, in a launch's folder."""
+OWNER_LOOKS_S = (0.0, 0.1, 0.3)
+"""Pauses before each look at who holds the server's port; another program that holds it stays."""
 READY_TOKENS = 4
 READ_BUFFER = 1 << 20
 """Chunks repeat the whole answer so far, so that a fast server sends many times what it generates."""
@@ -304,7 +306,7 @@ class _Launch:
         sampling, broken = Sampling(READY_TOKENS), BrokenOff(self.limits.broken_s)
         while True:
             if await client.healthy():
-                self.check_owner()
+                await self.check_owner()
                 try:
                     exchange = await client.generate(self.prompts[0], sampling)
                 except Unanswered as error:
@@ -326,13 +328,20 @@ class _Launch:
                 broken.over()
             await asyncio.sleep(min(0.5, 0.02 + (time.monotonic() - self.begun) / 50))
 
-    def check_owner(self) -> None:
-        """The port was free when it was chosen; make sure that the one who answers on it is our server."""
+    async def check_owner(self) -> None:
+        """The port was free when it was chosen; make sure that the one who answers on it is our server.
+
+        Sockets and their holders are two looks: a server that dies between them holds nothing, and the socket
+        is gone at the next.
+        """
         if self.command.stop != "group" or not self.owners_seen:
             return
-        sockets = listening_sockets(self.port)
-        if sockets and not holds_socket([process.pid for process in self.supervision.living()], sockets):
-            raise TakenPort(f"another program took port {self.port} before the server had it")
+        for pause in OWNER_LOOKS_S:
+            await asyncio.sleep(pause)
+            sockets = listening_sockets(self.port)
+            if not sockets or holds_socket([process.pid for process in self.supervision.living()], sockets):
+                return
+        raise TakenPort(f"another program took port {self.port} before the server had it")
 
     async def watch(self) -> None:
         """Return when a limit is over. Until the first warm-up ends there is only the start-up limit."""

@@ -109,7 +109,7 @@ def test_a_server_that_lives_at_the_limit_was_slow_unless_its_log_tells_of_its_e
 
 def test_a_slow_start_within_the_limit_is_no_fault(launch: Launcher) -> None:
     result = launch("--fault", "slow-start:1")
-    assert result.outcome == "ok"
+    assert result.outcome == "ok", result.message
     assert result.startup_s is not None
     assert result.startup_s > 1
 
@@ -189,7 +189,7 @@ def test_processes_that_hide_or_resist_are_ended(launch: Launcher, fault: str) -
             tree.extend(below_supervisor(launch))
 
     result = launch("--fault", fault, hear=look)
-    assert result.outcome == "ok"
+    assert result.outcome == "ok", result.message
     assert result.cleanup.proven
     assert result.cleanup.seconds < 5
     ended = read_events(result)["stopped"]["ended"]
@@ -207,7 +207,7 @@ def test_a_child_that_its_server_never_collected_is_no_zombie_afterwards(launch:
             tree.extend(below_supervisor(launch))
 
     result = launch("--fault", "zombie", hear=look)
-    assert result.outcome == "ok"
+    assert result.outcome == "ok", result.message
     assert result.cleanup.proven
     assert sorted(process.state == "Z" for process in tree) == [False, True]
     assert [read_process(process.pid) for process in tree] == [None, None]
@@ -267,7 +267,7 @@ def test_a_stop_command_is_run_with_the_launchs_id(launch: Launcher, tmp_path: P
     stop = (sys.executable, "-c", f"import sys; open({str(told)!r}, 'w').write(sys.argv[1])", "{cid}")
     good = ServerCommand((*STANDIN, *EAGLE, "--virtual-clock"), stop=stop)
     result = launch(command=good)
-    assert result.outcome == "ok"
+    assert result.outcome == "ok", result.message
     assert told.read_text() == result.marker
     assert result.cleanup.proven
     bad = launch(command=replace(good, stop=(sys.executable, "-c", "raise SystemExit('no such container')")))
@@ -281,7 +281,7 @@ def test_a_container_prefix_without_stop_command_is_not_provable(launch: Launche
     docker.chmod(0o755)
     around = ("env", "A=1", "B=2", "C=3", "D=4", str(docker), "run")
     result = launch(command=ServerCommand((*around, *STANDIN, *EAGLE, "--virtual-clock")))
-    assert result.outcome == "ok"
+    assert result.outcome == "ok", result.message
     assert not result.cleanup.proven
     assert "docker runs the server elsewhere" in result.cleanup.note
 
