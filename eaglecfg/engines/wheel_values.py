@@ -60,6 +60,32 @@ def draft_from_target(package: Path) -> Found | None:
     return None
 
 
+def mtp_in_target(package: Path) -> Found | None:
+    """The target classes whose own checkpoint is loaded as an MTP head where it is named as the draft.
+
+    ``Dots3*``: every class whose config is a Dots3Config.
+    """
+    path = "srt/configs/model_config.py"
+    tree = _tree(package, path)
+    lists = {
+        item.targets[0].id: list(_texts(item.value))
+        for item in ast.iter_child_nodes(tree)
+        if isinstance(item, ast.Assign) and isinstance(item.targets[0], ast.Name)
+    }
+    for _, node in _functions(package, (path,), "_config_draft_model"):
+        names: set[str] = set()
+        for branch in (item for item in node.body if isinstance(item, ast.If)):
+            for test in ast.walk(branch.test):
+                if isinstance(test, ast.Compare) and "architectures" in ast.unparse(test.left):
+                    of = test.comparators[0]
+                    names.update(lists.get(of.id, []) if isinstance(of, ast.Name) else _texts(of))
+                if isinstance(test, ast.Call) and ast.unparse(test.func) == "isinstance":
+                    names.add(ast.unparse(test.args[1]).removesuffix("Config") + "*")
+        if names:
+            return sorted(names), f"{path}:{node.lineno}"
+    return None
+
+
 def algorithms(package: Path) -> Found | None:
     """Every name that the engine takes as an algorithm, aliases included."""
     path = "srt/speculative/spec_info.py"
@@ -133,6 +159,7 @@ def pins(package: Path) -> Found | None:
 READERS: Mapping[str, Callable[[Path], Found | None]] = {
     "auto_shape": auto_shape,
     "draft_from_target": draft_from_target,
+    "mtp_in_target": mtp_in_target,
     "algorithms": algorithms,
     "draft_backends": draft_backends,
     "meta_info": meta_info,

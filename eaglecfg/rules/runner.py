@@ -388,11 +388,19 @@ def _missing(rule: Rule, context: Context) -> NotChecked | NotApplicable | None:
         return NotApplicable()  # nobody asked a server
     if context.values is None and Need.WEIGHTS in rule.needs:
         return NotApplicable()  # nobody wants them read, or no draft is loaded
+    if Need.CAPTURE in rule.needs and _captures_none(context):
+        return NotApplicable()
     have = dict(_facts(context))
     lacking = [need for need in rule.needs if not have[need]]
     if not lacking:
         return None
     return NotChecked(f"needs {' and '.join(lacking)}", lack=" and ".join(_lack(context, lacking)))
+
+
+def _captures_none(context: Context) -> bool:
+    """Whether the algorithm that runs is one for which no boundaries of an EAGLE-3 draft are captured."""
+    runs = context.resolution.runs("speculative_algorithm") if context.resolution is not None else None
+    return isinstance(runs, str) and runs not in ("EAGLE", "EAGLE3")
 
 
 def _lack(context: Context, lacking: Sequence[Need]) -> list[str]:

@@ -99,8 +99,25 @@ Requires-Dist: torch==9.0.0
 Requires-Dist: transformers (==8.1)
 """
 
+MODEL_CONFIG = """HARES = ("HareForCausalLM",)
+
+
+class ModelConfig:
+    def _config_draft_model(self):
+        is_draft_model = self.is_draft_model
+        if is_draft_model and isinstance(self.hf_text_config, LynxConfig):
+            self.hf_config.architectures[0] = self.hf_text_config.configure_draft_model()
+        if is_draft_model and self.hf_config.architectures[0] in ["WolfForCausalLM"]:
+            self.hf_config.architectures[0] = "WolfForCausalLMNextN"
+        if is_draft_model and self.hf_config.architectures[0] == "BearForCausalLM":
+            self.hf_config.architectures[0] = "BearMTP"
+        if is_draft_model and self.hf_config.architectures[0] in HARES:
+            self.hf_config.architectures[0] = "HareMTP"
+"""
+
 FILES: Mapping[str, str] = {
     "sglang/srt/server_args.py": ARGUMENTS,
+    "sglang/srt/configs/model_config.py": MODEL_CONFIG,
     "sglang/srt/models/wolf.py": MODEL,
     "sglang/srt/models/wolf_eagle3.py": DRAFT,
     "sglang/srt/speculative/spec_info.py": ALGORITHMS,
@@ -155,6 +172,7 @@ def wheel_facts() -> EngineFacts:
             "otherwise": [3, 1, 4],
         },
         "draft_from_target": ["WolfForCausalLM"],
+        "mtp_in_target": ["BearForCausalLM", "HareForCausalLM", "Lynx*", "WolfForCausalLM"],
         "algorithms": ["EAGLE3"],
         "draft_backends": ["fast", "plain"],
         "meta_info": {

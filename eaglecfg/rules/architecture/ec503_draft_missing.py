@@ -1,38 +1,88 @@
-"""EAGLE3 without a draft loads the target as its own draft."""
+"""Algorithms that need a draft of their own load the target as its own draft where none is named."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import engine_label, runs_eagle3
+from eaglecfg.rules.architecture.algorithms import known_algorithms
+from eaglecfg.rules.architecture.drafts import algorithm, engine_label
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
+from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
+
+SINGLE_STATE = ("EAGLE", "NEXTN")
+"""Algorithms whose draft may be an MTP head in the target's own checkpoint."""
+
+NEEDY = {
+    "EAGLE3": "an EAGLE-3 draft",
+    "EAGLE": "an EAGLE draft",
+    "NEXTN": "an MTP head",
+    "STANDALONE": "a smaller model of the same vocabulary",
+    "DFLASH": "a DFlash draft",
+    "FROZEN_KV_MTP": "an assistant model",
+}
+"""Algorithm -> the draft that it needs. Others draft from the text, or find their draft by other ways."""
 
 
 def check(context: Context) -> Iterator[Item]:
-    """Speculation with EAGLE3 must name a draft."""
-    if context.model.draft is not None or context.refused("draft") or not runs_eagle3(context):
+    """Speculation that loads a draft must name one."""
+    chosen = algorithm(context)
+    name = chosen.upper() if chosen is not None else None
+    if context.model.draft is not None or context.refused("draft") or name not in NEEDY:
+        yield NotApplicable()
         return
-    if context.argument("speculative_draft_model_path") is not None:
-        return  # no text, of which another rule says so
+    assert context.engine is not None
+    known, _ = known_algorithms(context.engine)
+    if context.argument("speculative_draft_model_path") is not None or name not in known:
+        return  # no text, or no algorithm of this version, of which other rules say so
+    head = _own_head(context)
+    if name in SINGLE_STATE:
+        if head is None:
+            yield NotChecked(
+                "whether the target holds an MTP head is told by its config.json, which could not be read",
+                incomplete=True,
+            )
+            return
+        if head:
+            return
+    today, outcome = _outcome(context, name, head)
     yield Finding(
-        "algorithm EAGLE3 needs a draft, but the deployment names none",
+        f"algorithm {name} needs a draft, but the deployment names none",
         path=context.where("speculative"),
         at_key=True,
-        why=f"{engine_label(context)} {_instead(context)}",
-        help="add draft: {checkpoint: ...} with an EAGLE-3 draft, or set speculative: off",
-        values={"algorithm": "EAGLE3", "draft": None},
+        today=today,
+        why=f"{engine_label(context)} {outcome}",
+        help=f"add draft: {{checkpoint: ...}} with {NEEDY[name]}, or set speculative: off",
+        values={"algorithm": name, "draft": None},
     )
 
 
-def _instead(context: Context) -> str:
-    """What the engine does without a draft; for some classes it takes the head inside the target."""
+def _own_head(context: Context) -> str | None:
+    """The target's class where it drafts with its own checkpoint, empty where not, None: not known."""
     assert context.engine is not None
     config = context.target.config if context.target is not None else None
-    name = config.architecture if config is not None else None
-    if name in context.engine.values["draft_from_target"]:
-        return f"takes the MTP head inside {name} as the draft, which reads no captured states"
-    return "loads the target a second time as its own draft and fails after minutes of loading"
+    if config is None or config.architecture is None:
+        return None
+    name = config.architecture
+    values = context.engine.values
+    families = [each[:-1] for each in values["mtp_in_target"] if each.endswith("*")]
+    own = name in values["draft_from_target"] or name in values["mtp_in_target"]
+    return name if own or any(name.startswith(each) for each in families) else ""
+
+
+def _outcome(context: Context, name: str, head: str | None) -> tuple[Today, str]:
+    """What the engine does without a draft."""
+    if name == "DFLASH":
+        return Today.REFUSED, "stops with a ValueError"
+    if name == "EAGLE3":
+        return Today.CRASH_AT_START, (
+            f"takes the MTP head inside {head} as the draft, which reads no captured states"
+            if head
+            else "loads the target a second time as its own draft and fails after minutes of loading"
+        )
+    return Today.SLOWER, (
+        "loads the target a second time as its own draft: its weights take twice the memory, and a token "
+        "costs as much to draft as to decode"
+    )
 
 
 RULE = Rule(

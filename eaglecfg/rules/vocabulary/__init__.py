@@ -16,6 +16,7 @@ from eaglecfg.rules.vocabulary import (
     ec247_tied_head,
     ec248_vocab_size,
     ec249_t2d_marks,
+    ec250_standalone_vocabulary,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -31,4 +32,5 @@ RULES: tuple[Rule, ...] = (
     ec247_tied_head.RULE,
     ec248_vocab_size.RULE,
     ec249_t2d_marks.RULE,
+    ec250_standalone_vocabulary.RULE,
 )

@@ -53,6 +53,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.DRAFT_CONFIG, Need.TARGET_CONFIG),
-    follows=("EC248", "EC262", *UNLOADABLE),
+    follows=("EC248", "EC250", "EC262", *UNLOADABLE),
     research=("VOC-18",),
 )
