@@ -73,7 +73,7 @@ def conclude(
     out: list[str] = []
     measured = [row for row in rows if row.launches]
     if not measured:
-        return (_nothing_words(aside), *more)
+        return (_nothing_words(aside, tried=any(row.failed for row in rows)), *more)
     stands = as_is is not None and (analysis is None or analysis.baseline == as_is)
     named = AS_IT_STANDS if stands else SPECULATION_OFF
     by_key = {row.arm: row for row in rows}
@@ -108,9 +108,9 @@ def conclude(
     return tuple(out)
 
 
-def _nothing_words(aside: int) -> str:
+def _nothing_words(aside: int, *, tried: bool) -> str:
     if not aside:
-        return "No setting could be measured."
+        return "No setting could be measured." if tried else "No setting has been measured yet."
     what = "1 launch of this record was" if aside == 1 else f"{aside} launches of this record were"
     return f"No setting has been measured under these conditions: {what} made under others and set aside."
 

@@ -118,7 +118,7 @@ def test_status_knows_a_killed_study_from_one_that_was_interrupted(folder: Folde
 def test_a_report_can_be_had_before_the_end(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     study = str(folder.path / "study.yaml")
     assert run(["tune", "report", study]) == 1
-    assert "No setting could be measured." in capsys.readouterr().out
+    assert "No setting has been measured yet." in capsys.readouterr().out
     process = folder.start()
     wait_for(lambda: len(folder.finished()) >= 2)
     assert run(["tune", "report", study]) == 0
