@@ -12,7 +12,7 @@ from eaglecfg.review.imports.commands import Command
 from eaglecfg.review.imports.defaults import of_defaults
 from eaglecfg.review.imports.mounts import Mount
 from eaglecfg.review.imports.pins import Pin, before, of_launch
-from eaglecfg.review.imports.plain_prefix import Prefix
+from eaglecfg.review.imports.plain_prefix import ASSIGNED, Prefix
 from eaglecfg.review.imports.prefix import read_prefix
 from eaglecfg.review.imports.remote import rejoined
 from eaglecfg.review.imports.shell_script import follow
@@ -44,6 +44,9 @@ _SILENT = frozenset(
 """Commands that show, look for or end what they name, and launch nothing."""
 
 _THROUGH = frozenset(("sudo", "exec", "command", "builtin", "nohup", "time", "-E", "-n", "--"))
+_STAYS = frozenset(("exec", "command", "nohup", "time", "env", "sudo", "-E", "setsid", "&"))
+"""What starts a command in the folder in which it is started itself."""
+
 _SHELLS = frozenset(("bash", "sh", "dash", "zsh", "ksh"))
 _RUN_TEXT = frozenset(
     (
@@ -75,6 +78,8 @@ class Call:
     """It is another host of a server whose first host has a call of its own."""
     pins: tuple[Pin, ...] = ()
     """Versions of the engine that are installed in front of it."""
+    folder: str = ""
+    """The absolute folder that it is started in, empty where that is not certain."""
 
 
 def other_engine(text: str) -> str:
@@ -103,12 +108,14 @@ def calls_of_script(text: str, line: int = 1) -> tuple[list[Call], list[Note]]:
     script.notes[:0] = of_job
     told = [*script.notes, *of_defaults(script.state.defaults, " in the script")]
     open_here = tuple(note for note in told if note.todo)
-    calls = [
-        replace(call, notes=(*open_here, *call.notes))
-        for command, pins in before(script.commands)
+    found = [
+        (at, replace(call, notes=(*open_here, *call.notes)))
+        for at, (command, pins) in enumerate(before(script.commands))
         for call in calls_of_command(command, pins=pins)
     ]
+    calls = [call for _, call in found]
     notes = [note for note in script.notes if not note.todo] if calls else []
+    notes += script.moves(found[-1][0]) if found else []
     notes += [
         Note(
             f"{command.words[0].text} begins a line of its own: the command above does not reach it",
@@ -151,7 +158,9 @@ def _launch(command: Command, at: tuple[int, int, str], pins: tuple[Pin, ...]) -
     program = command.words[at[0]].text
     apart = prefix.contained or prefix.remote
     pins = of_launch(front, () if apart else pins, program, "" if apart else command.folder)
+    stays = all(posixpath.basename(word.text) in _STAYS or ASSIGNED.match(word.text) for word in front)
     call = replace(_call(command, prefix, tuple(arguments)), pins=pins)
+    call = replace(call, folder=command.standing_in if stays else "")
     told = [at[2]] if at[2] else []
     if any(_runs_text(one, option) for one, option in itertools.pairwise(front)):
         text = "a shell with -c runs its first word alone: what stands behind is not part of the command"
@@ -184,7 +193,8 @@ def _calls_of_text(command: Command, index: int, depth: int, pins: tuple[Pin, ..
     inside = follow(text, state, depth + 1, command.line)
     told_inside = (*inside.notes, *of_defaults(state.defaults, line=command.line), *surplus)
     outer = _call(command, prefix, ())
-    for inner, installed in before(inside.commands, () if prefix.contained or prefix.remote else pins):
+    earlier = () if prefix.contained or prefix.remote else pins
+    for at, (inner, installed) in enumerate(before(inside.commands, earlier)):
         for call in calls_of_command(inner, depth + 1, installed):
             yield replace(
                 call,
@@ -192,7 +202,7 @@ def _calls_of_text(command: Command, index: int, depth: int, pins: tuple[Pin, ..
                 image=call.image or outer.image,
                 contained=call.contained or outer.contained,
                 mounts=(*outer.mounts, *call.mounts),
-                notes=(*outer.notes, *told_inside, *call.notes),
+                notes=(*outer.notes, *told_inside, *inside.moves(at), *call.notes),
             )
 
 

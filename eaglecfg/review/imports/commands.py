@@ -20,3 +20,5 @@ class Command:
     unread: str = ""
     certain: bool = True
     folder: str = ""
+    standing_in: str = ""
+    """The absolute folder that it is started in, empty where that is not certain."""

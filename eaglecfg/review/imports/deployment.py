@@ -11,6 +11,7 @@ from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.record import record
 from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.flags import Setting, read_flags
+from eaglecfg.review.imports.folders import from_folder
 from eaglecfg.review.imports.mounts import on_the_host
 from eaglecfg.review.imports.nccl_library import nccl_of
 from eaglecfg.review.imports.text import Note, Text, guarded
@@ -150,6 +151,11 @@ def _entry(one: Setting, path: KeyPath, call: Call, facts: EngineFacts | None, t
     number = flag is not None and flag.type in ("int", "float")
     if not one.unknown:
         told += _letters(f"--{one.name.replace('_', '-')}", one.value, call.line, number=number)
+    if one.name in CHECKPOINTS and isinstance(one.value, str) and not one.unknown:
+        there = from_folder(call.folder, one.value)
+        if there:
+            remark = f"{one.value} in {call.folder}, where the script goes"
+            one = Setting(one.name, there, remark=one.remark or remark)
     if one.name in CHECKPOINTS and call.contained and str(one.value).startswith(("/", ".")):
         host = on_the_host(str(one.value), call.mounts)
         there = "" if host == one.value else f": {host} on the host" if host else ", not the host"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from eaglecfg.review.imports.folders import FOLDER, MOVES, STACK
 from eaglecfg.review.imports.shell_state import CHANGED, State, Value, assignment, element
 from eaglecfg.review.imports.shell_tokens import REDIRECTIONS, Token
 from eaglecfg.review.imports.text import Text, not_known
@@ -20,6 +22,22 @@ SURE = frozenset(
     )
 )  # fmt: skip
 """Commands behind which ``&&`` is no question: a script that goes on has them succeed."""
+
+
+@dataclass(slots=True)
+class Block:
+    """An open block. ``before`` is what was known when it began, ``assigned`` what it changes, ``ends`` what
+    was known at the end of each of its branches. ``doubt``: it stands behind a condition; ``apart``: it runs
+    in a process of its own. ``pattern``: of a case, the next words are a pattern."""
+
+    word: str
+    line: int
+    before: State
+    doubt: bool = False
+    apart: bool = False
+    assigned: set[str] = field(default_factory=set)
+    ends: list[State] = field(default_factory=list)
+    pattern: bool = False
 
 
 def settle(state: State, names: Collection[str], ends: Sequence[State]) -> None:
@@ -92,6 +110,8 @@ def assigned_in(
             yield array
         elif token.bare in ("shift", "set"):
             yield "@"
+        elif token.bare in MOVES:
+            yield from (FOLDER, STACK)
         elif token.parts and token.parts[0].kind == "arithmetic":
             yield from (each[1] or each[2] for each in CHANGED.finditer(token.parts[0].text))
         elif token.bare in functions and depth < 2:

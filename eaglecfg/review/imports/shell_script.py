@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from eaglecfg.errors import UsageError
 from eaglecfg.review.imports.commands import Command
+from eaglecfg.review.imports.folders import FOLDER, MOVES, STACK, move, standing_in
 from eaglecfg.review.imports.shell_flow import (
     CLOSES,
     OPENS,
     PIPES,
     SURE,
+    Block,
     assigned_in,
     body_of,
     case_at,
@@ -42,22 +43,6 @@ MOST_BLOCKS = 100
 """Open blocks, loops, conditions and brackets inside each other."""
 
 
-@dataclass(slots=True)
-class _Block:
-    """An open block. ``before`` is what was known when it began, ``assigned`` what it changes, ``ends`` what
-    was known at the end of each of its branches. ``doubt``: it stands behind a condition; ``apart``: it runs
-    in a process of its own. ``pattern``: of a case, the next words are a pattern."""
-
-    word: str
-    line: int
-    before: State
-    doubt: bool = False
-    apart: bool = False
-    assigned: set[str] = field(default_factory=set)
-    ends: list[State] = field(default_factory=list)
-    pattern: bool = False
-
-
 class Script:
     """Follows one script. After ``run``, ``commands`` and ``notes`` tell what it does."""
 
@@ -69,8 +54,9 @@ class Script:
         self.functions: dict[str, list[Token]] = {}
         self.called: set[str] = set()
         self.skipped: list[tuple[int, str]] = []
-        self._blocks: list[_Block] = []
+        self._blocks: list[Block] = []
         self._folder = ""
+        self._moves: list[tuple[int, Note]] = []
         self._doubt = False
         self._left = False
         """A function may have been left by now, under a condition."""
@@ -185,7 +171,7 @@ class Script:
     def _open(self, word: str, line: int, operator: str, tokens: Sequence[Token], at: int) -> None:
         if len(self._blocks) > MOST_BLOCKS:
             raise UsageError(f"line {line}: more than {MOST_BLOCKS} blocks inside each other")
-        block = _Block(word, line, self.state.copy(), self._doubt, word == "(" or operator in PIPES)
+        block = Block(word, line, self.state.copy(), self._doubt, word == "(" or operator in PIPES)
         if word in ("{", "if", "while", "until", "for", "case"):
             block.apart = block.apart or piped(tokens, at)
         block.pattern = word == "case"
@@ -265,7 +251,7 @@ class Script:
         self.depth += 1
         if self.depth <= DEEPEST:
             blocks, self._blocks = self._blocks, []
-            frame = _Block("{", 0, self.state)
+            frame = Block("{", 0, self.state)
             self._blocks.append(frame)
             self._follow(self.functions[name])
             self._blocks = blocks
@@ -375,16 +361,29 @@ class Script:
                 self._todo(f"{rest[0].text} is not read: what it sets is not known here", line)
                 self.state.reads(guarded(rest[0].text))
             self.commands.append(Command(tuple(fields), {}, line))
-        elif name == "cd" and rest:
-            self._folder = rest[-1].text
-            self.notes.append(
-                Note(f"the script goes to {rest[-1].text}: relative paths count from there", line)
-            )
+        elif name in MOVES:
+            self._move(name, rest, line)
         else:
-            certain = not self._conditional()
-            command = Command(tuple(fields), environment, line, self.state.unread, certain, self._folder)
-            self.commands.append(command)
+            sure, here = not self._conditional(), standing_in(self.state)
+            self.commands.append(
+                Command(tuple(fields), environment, line, self.state.unread, sure, self._folder, here)
+            )
             self._leave(name, rest)
+
+    def _move(self, name: str, rest: list[Text], line: int) -> None:
+        there = move(name, rest, self.state)
+        if there is None:
+            return
+        self._folder = there.shown
+        self._assign(FOLDER, there.folder)
+        self._assign(STACK, there.stack)
+        goes = "goes back" if name == "popd" else "goes"
+        note = Note(f"the script {goes} to {there.shown}: relative paths count from there", line)
+        self._moves.append((len(self.commands), note))
+
+    def moves(self, before: int) -> list[Note]:
+        """What is to be told of the folders that it has gone to by the command with the index ``before``."""
+        return [note for at, note in self._moves if at <= before]
 
     def _conditional(self) -> bool:
         inside = any(block.word != "{" or block.doubt for block in self._blocks)

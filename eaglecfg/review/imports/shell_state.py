@@ -114,7 +114,7 @@ class State:
                 value = old + value
         self.spend(sum(len(one.text) for one in value) if isinstance(value, tuple) else len(value.text))
         self.variables[name] = value
-        if self.all_exported:
+        if self.all_exported and name.isidentifier():
             self.exported.add(name)
 
     def spend(self, characters: int) -> None:
