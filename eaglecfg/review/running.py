@@ -13,6 +13,7 @@ from eaglecfg.engines.resolve import Resolution
 from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.record import record
 from eaglecfg.review.difference.effect import MODEL_FLAGS, Group, effect_of, plain
+from eaglecfg.review.difference.settled import outcome
 from eaglecfg.review.difference.study import study_facts
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Fix
@@ -89,24 +90,6 @@ def _differences(before: Running, after: Running) -> Iterator[tuple[Name, Any, A
             now = outcome(two, flag) if two is not None else None
             if flag not in MODEL_FLAGS and was != now:
                 yield (deployment, "setting", flag), was, now
-
-
-def outcome(resolution: Resolution, flag: str) -> Any:
-    """What comes of a setting, to be compared: whether the file asks for it or not does not count."""
-    setting = resolution.get(flag)
-    if setting.origin == "refused":
-        return "the engine stops", setting.asked
-    if setting.origin == "unknown":
-        return None if setting.asked is None else ("no such flag", setting.asked)
-    if setting.origin == "ignored":
-        default = resolution.facts.flags.get(flag)
-        return _off(default.default if default is not None else None)
-    return _off(setting.runs)
-
-
-def _off(value: Any) -> Any:
-    """Off is spelled false, null or an empty list; what runs is the same."""
-    return None if value is False or value == [] else value
 
 
 def _values(context: Context) -> Iterator[tuple[tuple[Group, str], Any]]:

@@ -116,6 +116,43 @@ def test_a_value_that_is_left_to_the_engine_is_told(pair: Path, diff: Diff) -> N
     assert changes(only(data))["setting page_size"][0] == "1 as asked"
 
 
+@pytest.mark.parametrize(
+    "deployment",
+    [
+        {"speculative": {"num_draft_tokens": 6}},  # a chain: 4 run both times
+        {"server": {"enable_mixed_chunk": True}, "engine": "0.5.12"},
+        {"server": {"speculative_token_map": "map.pt"}},
+        {"server": {"tensor_parallel_size": 1}, "parallel": None},
+    ],
+)
+def test_what_the_engine_replaces_is_another_command_line_and_no_effect(
+    deployment: dict[str, Any], pair: Path, diff: Diff, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = deployment.pop("engine", "0.5.23")
+    one = write(pair, "one.yaml", {"engine": engine})
+    other = write(pair, "other.yaml", {"engine": engine, "deployment": deployment})
+    for before, after in ((one, other), (other, one)):
+        code, data = diff(before, after, "--exit-code")
+        assert code == 0
+        assert data["summary"]["changes_in_effect"] is False
+        assert data["summary"]["deployments"]["same"] == 1
+        assert only(data)["kind"] == "same"
+    launch = only(data)["launch"]
+    run(["diff", one, other])
+    text = capsys.readouterr().out
+    respelled = "1 deployment has another command line and the same effect"
+    assert (respelled in text) is bool(launch["removed"] or launch["added"])
+
+
+def test_a_value_beside_one_that_is_replaced_still_counts(pair: Path, diff: Diff) -> None:
+    shape = {"num_draft_tokens": 6}
+    other = write(pair, "other.yaml", {"deployment": {"speculative": shape, "server": {"page_size": 64}}})
+    code, data = diff("eaglecfg.yaml", other, "--exit-code")
+    assert code == 1
+    assert only(data)["kind"] == "changed"
+    assert {"setting page_size", "setting speculative_num_draft_tokens"} <= set(changes(only(data)))
+
+
 def test_another_engine_version_captures_other_layers(pair: Path, diff: Diff) -> None:
     target = {"config": {"architectures": ["DeepseekV3ForCausalLM"]}}
     materialize({"target": target, "engine": "0.5.12"}, pair)

@@ -26,6 +26,7 @@ from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, comp
 from eaglecfg.review.difference.not_in_git import weights_not_in_git
 from eaglecfg.review.difference.open import left_open, not_seen
 from eaglecfg.review.difference.results import results_of_deployment, results_of_study
+from eaglecfg.review.difference.settled import outcome
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.review.difference.study import study_facts
 from eaglecfg.review.difference.unread import Known, notes_of, unread, without_unknown
@@ -52,7 +53,8 @@ class Change:
 class DeploymentDifference:
     """One deployment. ``kind``: ``same``, ``changed``, ``added``, ``removed``, ``renamed`` (same content
     under another name; ``was`` is the old one). ``removed`` and ``added`` are options of the launch command
-    with their values. ``results`` say which recorded results do not hold any more, or do hold."""
+    with their values; where the kind is ``same``, the engine runs the same with both. ``results`` say which
+    recorded results do not hold any more, or do hold."""
 
     name: str
     kind: str
@@ -68,6 +70,16 @@ class DeploymentDifference:
     def in_effect(self) -> bool:
         """Whether anything is served otherwise, or under another name."""
         return self.kind != "same"
+
+    @property
+    def respelled(self) -> bool:
+        """Whether the same is served, by another command line."""
+        return self.kind == "same" and bool(self.removed or self.added)
+
+    @property
+    def told(self) -> bool:
+        """Whether there is anything to say of it."""
+        return self.in_effect or self.respelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,8 +288,21 @@ def _deployment(name: str, old: Effect, new: Effect) -> DeploymentDifference:
     changes = tuple(changes_between(old, new))
     removed = tuple(_without(old.launch, new.launch))
     added = tuple(_without(new.launch, old.launch))
-    kind = "changed" if changes or removed or added else "same"
+    kind = "same" if _runs_alike(changes, (*removed, *added), old, new) else "changed"
     return DeploymentDifference(name, kind, "", changes, removed, added, old, new)
+
+
+def _runs_alike(
+    changes: Sequence[Change], options: Sequence[tuple[str, ...]], old: Effect, new: Effect
+) -> bool:
+    """Whether all that differs is what is asked for, and the engine runs the same with both."""
+    one, two = old.context.resolution, new.context.resolution
+    if one is None or two is None:
+        return not changes and not options
+    if any(each.group != "setting" or CONTENT in each.name for each in changes):
+        return False
+    flags = {each.name for each in changes} | {two.facts.flags.canonical(each[0]) for each in options}
+    return all(flag not in MODEL_FLAGS and outcome(one, flag) == outcome(two, flag) for flag in flags)
 
 
 def changes_between(old: Effect, new: Effect) -> Iterator[Change]:

@@ -88,7 +88,7 @@ def _bounded(blocks: Sequence[str]) -> str:
 
 
 def _file(file: FileDifference) -> Iterator[str]:
-    for group in alike([each for each in file.deployments if each.in_effect]):
+    for group in alike([each for each in file.deployments if each.told]):
         each = group[0]
         names = _names([one.name for one in group])
         yield f"#### {names} in {_code(file.name)}: {_text(head_words(file, each))}"
@@ -99,7 +99,8 @@ def _file(file: FileDifference) -> Iterator[str]:
         what = "study" if file.study else "defaults of flags that no deployment gives"
         yield f"#### {what} in {_code(file.name)}" + (f": {file.kind}" if file.study else "")
         yield from _tables(file.changes)
-    if not file.in_effect and not file.findings.nothing:
+    told = any(each.told for each in file.deployments)
+    if not (file.in_effect or told or file.findings.nothing):
         yield f"#### {_code(file.name)}: {'not compared' if file.kind == 'unreadable' else NO_CHANGE}"
     if file.results:
         yield "\n".join(f"- ⚠️ {_text(text)}" for text in file.results)

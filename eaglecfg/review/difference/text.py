@@ -51,7 +51,7 @@ def render(comparison: Comparison, fail_on: Severity, code: int, *, version: str
 
 
 def _file(file: FileDifference, width: int) -> Iterator[Line]:
-    shown = [each for each in file.deployments if each.in_effect]
+    shown = [each for each in file.deployments if each.told]
     if not (shown or file.in_effect or file.results or not file.findings.nothing):
         return
     word = f"   {file.kind}" if file.kind in ("added", "removed") else ""

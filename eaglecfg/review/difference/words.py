@@ -100,7 +100,9 @@ def head_words(file: FileDifference, each: DeploymentDifference) -> str:
         return f"renamed, was {visible(each.was)}; nothing else changes in effect"
     if file.kind == "added" and each.kind == "added":
         return "added with its file"
-    return NO_CHANGE if each.kind == "same" else each.kind
+    if each.kind == "same":
+        return f"{NO_CHANGE}, another command line" if each.respelled else NO_CHANGE
+    return each.kind
 
 
 def count_words(comparison: Comparison) -> str:
@@ -128,6 +130,10 @@ def count_words(comparison: Comparison) -> str:
     )
     if others:
         parts.append("defaults of flags that no deployment gives change")
+    respelled = sum(each.respelled for each in every)
+    if respelled:
+        has = "has" if respelled == 1 else "have"
+        parts.append(f"{_counted(respelled, 'deployment')} {has} another command line and the same effect")
     return ", ".join(parts) or NO_CHANGE
 
 
