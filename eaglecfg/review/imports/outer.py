@@ -30,11 +30,8 @@ class Outer:
         Raises UsageError for more of them than there are letters.
         """
         pieces, at = [], 0
-        named = {f"${{{name}}}": name for name in word.unknown} | {name: name for name in word.unknown}
-        for begin, end in word.open_parts:
-            shown = word.text[begin:end]
-            unknown = (named[shown],) if shown in named else word.unknown
-            pieces += [word.text[at:begin], self._mark(Text(shown, unknown))]
+        for (begin, end), names in zip(word.open_parts, word.names, strict=True):
+            pieces += [word.text[at:begin], self._mark(Text(word.text[begin:end], names))]
             at = end
         return "".join((*pieces, word.text[at:]))
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from eaglecfg.review.imports.shell_state import State
-from eaglecfg.review.imports.text import Note, Text, guarded, not_known, split
+from eaglecfg.review.imports.text import Note, Text, behind, guarded, not_known, split
 
 LONGEST = 10_000
 """Characters of a list of variables."""
@@ -36,9 +36,9 @@ def exported(spec: Text, environment: Mapping[str, Text]) -> dict[str, Text] | N
     everything = "ALL" in [part.text.upper() for part in parts]
     kept = dict(environment) if everything else {}
     for part in parts:
-        name, equals, value = part.text.partition("=")
+        name, equals, _ = part.text.partition("=")
         if equals:
-            kept[name] = Text(value, part.unknown)
+            kept[name] = behind(part, "=")
         elif name.upper() not in ("ALL", "NONE", "NIL") and name.isidentifier():
             kept[name] = environment.get(name, not_known(name))
     return kept

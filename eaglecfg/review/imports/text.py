@@ -16,12 +16,14 @@ class Text:
     """``text`` as far as it is known; what is not stands in it as ``${NAME}`` or as it is spelled.
 
     ``unknown`` names those parts. Text with unknown parts is shown, never used for a value. ``holes`` are
-    (begin, end) of those parts in ``text``; where none is given and something is unknown, all of it is.
+    (begin, end) of those parts in ``text``, and ``named`` the names among ``unknown`` that belong to each;
+    where none is given and something is unknown, all of it is.
     """
 
     text: str
     unknown: tuple[str, ...] = ()
     holes: tuple[tuple[int, int], ...] = ()
+    named: tuple[tuple[str, ...], ...] = ()
 
     def __add__(self, other: Text) -> Text:
         return joined((self, other))
@@ -30,6 +32,11 @@ class Text:
     def open_parts(self) -> tuple[tuple[int, int], ...]:
         """(begin, end) of what is not known, in the order of the text."""
         return self.holes or (((0, len(self.text)),) if self.unknown else ())
+
+    @property
+    def names(self) -> tuple[tuple[str, ...], ...]:
+        """The names that belong to each of ``open_parts``."""
+        return self.named or tuple(self.unknown for _ in self.open_parts)
 
 
 EMPTY = Text("")
@@ -43,18 +50,26 @@ def joined(pieces: Sequence[Text], between: str = "") -> Text:
     unknown = dict.fromkeys(name for piece in pieces for name in piece.unknown)
     if not unknown:
         return Text(text)
-    holes, at = [], 0
+    holes, named, at = [], [], 0
     for piece in pieces:
         holes += [(at + begin, at + end) for begin, end in piece.open_parts]
+        named += piece.names
         at += len(piece.text) + len(between)
-    return Text(text, tuple(unknown), tuple(holes))
+    return Text(text, tuple(unknown), tuple(holes), tuple(named))
 
 
 def behind(text: Text, separator: str) -> Text:
     """What stands behind the first separator."""
     begin = text.text.find(separator) + len(separator)
-    holes = tuple((start - begin, end - begin) for start, end in text.holes if start >= begin)
-    return Text(text.text[begin:], text.unknown, holes)
+    kept = [
+        ((start - begin, end - begin), names)
+        for (start, end), names in zip(text.holes, text.names, strict=False)
+        if start >= begin
+    ]
+    unknown = tuple(dict.fromkeys(name for _, names in kept for name in names)) or text.unknown
+    return Text(
+        text.text[begin:], unknown, tuple(hole for hole, _ in kept), tuple(names for _, names in kept)
+    )
 
 
 def split(text: Text, separator: str) -> list[Text]:
@@ -65,10 +80,14 @@ def split(text: Text, separator: str) -> list[Text]:
         at = len(text.text) if at < 0 else at
         inside = next((end for start, end in text.open_parts if start <= at < end), 0)
         if not inside:
-            holes = tuple((a - begin, b - begin) for a, b in text.open_parts if begin <= a and b <= at)
-            shown = [text.text[begin + a : begin + b] for a, b in holes]
-            unknown = tuple(name for name in text.unknown if name in shown or f"${{{name}}}" in shown)
-            out.append(Text(text.text[begin:at], unknown or (text.unknown if holes else ()), holes))
+            kept = [
+                ((a - begin, b - begin), names)
+                for (a, b), names in zip(text.open_parts, text.names, strict=True)
+                if begin <= a and b <= at
+            ]
+            unknown = tuple(dict.fromkeys(name for _, names in kept for name in names))
+            holes, named = tuple(hole for hole, _ in kept), tuple(names for _, names in kept)
+            out.append(Text(text.text[begin:at], unknown, holes, named))
             begin = at + len(separator)
         at = inside or at + 1
     return out
