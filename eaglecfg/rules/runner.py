@@ -146,8 +146,12 @@ def _with_answers(context: Context, ask: Ask | None, look: Look | None, weigh: W
 
 
 def check_deployment(config: LoadedConfig, deployment: LoadedDeployment) -> Report:
-    """Check one deployment that need not stand in a file as it is; a tuner asks so before it launches."""
-    return check_context(deployment_context(config, deployment, Checkpoints()))
+    """Check one deployment that need not stand in a file as it is; a tuner asks so before it launches.
+
+    The accept length that the file expects was measured with the file's settings, and is left out.
+    """
+    model = deployment.model.model_copy(update={"expected_accept_length": None})
+    return check_context(deployment_context(config, replace(deployment, model=model), Checkpoints()))
 
 
 def check_context(context: Context) -> Report:
