@@ -15,6 +15,7 @@ from eaglecfg.review.imports.foreign import is_shell, refuse_foreign, without_he
 from eaglecfg.review.imports.manifest import calls_of_manifest
 from eaglecfg.review.imports.systemd import SECTION, calls_of_unit
 from eaglecfg.review.imports.text import Note
+from eaglecfg.review.imports.values import RENDER_THE_CHART, refuse_values
 from eaglecfg.review.imports.yaml_source import read_parts
 from eaglecfg.review.render.env_file import COMMAND
 from eaglecfg.review.render.header import origin_of
@@ -89,6 +90,8 @@ def find_calls(text: str, shown: str) -> Found:
         elif kind == "systemd unit":
             calls += calls_of_unit(text)
         else:
+            if not is_shell(text, shown):
+                refuse_values(text)
             if mentions(text) and origin_of(text) is None:
                 refuse_foreign(text, shown)
             calls, notes = calls_of_script(text)
@@ -99,6 +102,7 @@ def find_calls(text: str, shown: str) -> Found:
     except RecursionError:
         raise UsageError(f"{shown}: it nests deeper than can be followed") from None
     if not calls:
+        _refuse_values(text, shown, kind)
         raise UsageError(_nothing(text, shown, kind))
     if len(calls) > MOST_DEPLOYMENTS:
         raise UsageError(
@@ -107,9 +111,18 @@ def find_calls(text: str, shown: str) -> Found:
     return Found(tuple(calls), tuple(notes))
 
 
+def _refuse_values(text: str, shown: str, kind: Kind) -> None:
+    """Raises UsageError for values of a chart that have a key as manifests do."""
+    try:
+        if kind == "manifest":
+            refuse_values(text)
+    except UsageError as error:
+        raise UsageError(f"{shown}: {error}") from None
+
+
 def _nothing(text: str, shown: str, kind: Kind) -> str:
     if kind == "manifest" and "{{" in text:
-        return f"{shown}: this is a template; render the chart first: helm template ... | eaglecfg import -"
+        return f"{shown}: this is a template; {RENDER_THE_CHART}"
     other = other_engine(text)
     if other:
         return f"{shown}: this launches {other}; only SGLang servers can be imported"

@@ -50,7 +50,9 @@ def joined(pieces: Sequence[Text], between: str = "") -> Text:
     unknown = dict.fromkeys(name for piece in pieces for name in piece.unknown)
     if not unknown:
         return Text(text)
-    holes, named, at = [], [], 0
+    holes: list[tuple[int, int]] = []
+    named: list[tuple[str, ...]] = []
+    at = 0
     for piece in pieces:
         holes += [(at + begin, at + end) for begin, end in piece.open_parts]
         named += piece.names
