@@ -112,4 +112,4 @@ def test_a_setting_that_is_tried_is_not_measured_by_what_the_file_expects(tmp_pa
     assert isinstance(deployment.model.speculative, Speculative)
     shorter = deployment.model.speculative.model_copy(update={"num_steps": 1, "num_draft_tokens": 2})
     tried = replace(deployment, model=deployment.model.model_copy(update={"speculative": shorter}))
-    assert check_deployment(config, tried).findings == ()
+    assert {each.severity for each in check_deployment(config, tried).findings} <= {Severity.INFO}

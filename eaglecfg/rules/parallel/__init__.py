@@ -24,6 +24,7 @@ from eaglecfg.rules.parallel import (
     ec418_expert_ranks,
     ec419_gpu_unknown,
     ec420_ranks_over_nodes,
+    ec421_weights_beyond_memory,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -47,4 +48,5 @@ RULES: tuple[Rule, ...] = (
     ec418_expert_ranks.RULE,
     ec419_gpu_unknown.RULE,
     ec420_ranks_over_nodes.RULE,
+    ec421_weights_beyond_memory.RULE,
 )
