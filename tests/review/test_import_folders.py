@@ -133,3 +133,9 @@ def test_where_it_goes_behind_the_launch_is_not_told() -> None:
 
 def test_no_folder_gets_into_the_environment() -> None:
     assert "env" not in only(f"set -a\ncd /srv\npushd /tmp\n{START}org/m")
+
+
+def test_a_stack_of_any_depth() -> None:
+    script = "cd /srv\n" + "pushd /a\n" * 5000 + "popd\n" * 20 + f"{START}./llama"
+    assert checkpoint(script) == "/a/llama"
+    assert checkpoint("cd /srv\n" + "pushd /a\n" * 500 + "popd\n" * 499 + f"{START}./llama") == "./llama"

@@ -135,3 +135,15 @@ def test_the_installed_library_may_be_preloaded_by_its_path() -> None:
 @pytest.mark.parametrize("value", ["/lib/libtcmalloc.so.4", "/opt/libnccl-net.so", "/opt/libnccl-tuner.so"])
 def test_other_libraries_choose_no_nccl(value: str) -> None:
     assert version(f"export LD_PRELOAD={value}\n{RUN}") == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("$HERE/libnccl.so.2", "LD_PRELOAD=${HERE}/libnccl.so.2 decides"),
+        ('"$OTHERS /opt/libnccl.so.2"', "LD_PRELOAD=/opt/libnccl.so.2 decides"),
+        ("${LD_PRELOAD:+$LD_PRELOAD:}/opt/libnccl.so.2", "LD_PRELOAD=/opt/libnccl.so.2 decides"),
+    ],
+)
+def test_a_library_is_seen_beside_what_is_not_known(value: str, shown: str) -> None:
+    assert any(line.startswith(f"TODO {shown}") for line in told(f"export LD_PRELOAD={value}\n{RUN}"))

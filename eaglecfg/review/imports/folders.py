@@ -14,6 +14,9 @@ FOLDER, STACK = "/", "//"
 """Names among the variables of a script that no variable of a shell has. FOLDER is absolute where known."""
 
 MOVES = frozenset(("cd", "pushd", "popd"))
+DEEPEST = 100
+"""Folders on the stack; what lies deeper is not known."""
+
 _AT_THE_START = not_known(FOLDER)
 _OPTION = re.compile(r"-[LPe@]+|--")
 _ONE_OF_THE_STACK = re.compile(r"[+-]\d+")
@@ -44,7 +47,7 @@ def move(name: str, words: Sequence[Text], state: State) -> Move | None:
         return Move(folder, (*stack[:-1], here) if name == "pushd" else stack[:-1], shown)
     if target is None:
         return Move(not_known("HOME"), stack, "the home folder")
-    after = (*stack, here) if name == "pushd" else stack
+    after = (*stack, here)[-DEEPEST:] if name == "pushd" else stack
     return Move(_from(here, target, state), after, target.text)
 
 

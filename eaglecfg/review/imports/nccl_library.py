@@ -6,7 +6,7 @@ import re
 
 from eaglecfg.review.imports.calls import Call
 from eaglecfg.review.imports.pins import Pin, of_package, version_of
-from eaglecfg.review.imports.text import guarded
+from eaglecfg.review.imports.text import Text, guarded
 from eaglecfg.rules.nccl.library import chosen_library
 
 _TORCHS_OWN = re.compile(r".*/(?:site|dist)-packages/nvidia/nccl/lib/[^/]+")
@@ -17,8 +17,7 @@ _INSTALLS = re.compile(
 
 def nccl_of(call: Call) -> tuple[str, str]:
     """(version, what says so), or without a version what decides it, in words; both empty: nothing does."""
-    known = {name: value.text for name, value in call.environment.items()}
-    chosen = chosen_library(known)
+    chosen = chosen_library({name: _words_of(value) for name, value in call.environment.items()})
     own = bool(_TORCHS_OWN.fullmatch(chosen.partition("=")[2]))
     pins = of_package(call.pins, "nccl")
     if chosen and not (own and pins):
@@ -34,6 +33,16 @@ def nccl_of(call: Call) -> tuple[str, str]:
         return "", f"{what}: write the version that runs as nccl_version"
     shown = " or ".join(dict.fromkeys(pin.shown for pin in pins[-3:]))
     return "", f"{shown} decides which NCCL runs: write its version as nccl_version"
+
+
+def _words_of(value: Text) -> str:
+    """The value, with a space for a part that is not known and ends in a separator of its own."""
+    pieces, at = [], 0
+    for begin, end in value.holes:
+        hole = value.text[begin:end]
+        pieces += [value.text[at:begin], " " if re.search(r"[\s:]", hole) else hole]
+        at = end
+    return "".join((*pieces, value.text[at:]))
 
 
 def _after(pins: tuple[Pin, ...]) -> tuple[Pin, ...]:
