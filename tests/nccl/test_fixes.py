@@ -82,6 +82,27 @@ def test_the_same_number_is_safe_and_another_is_not(
     assert [(fix.text, fix.safe) for fix in found if fix is not None and fix.kind == "set"] == [(fixed, safe)]
 
 
+@pytest.mark.parametrize(
+    ("env", "rule", "safe"),
+    [
+        ({"NCCL_MIN_NRINGS": "4", "NCCL_MIN_NCHANNELS": "8"}, "EC616", True),
+        ({"NCCL_MIN_NRINGS": "4", "NCCL_MIN_NCHANNELS": ""}, "EC616", False),  # the old name holds
+        ({"NCCL_MIN_NRINGS": "4", "NCCL_MIN_NCHANNELS": "${NCCL_MIN_NCHANNELS}"}, "EC616", False),
+        ({"NCCL_MIN_NCHANNELS": "4", "NCCL_MIN_CTAS": "8"}, "EC616", False),  # the greater holds
+        ({"NCCL_TUNER_CONFIG_FILE": "t.csv", "NCCL_TUNER_PLUGIN": "none"}, "EC633", True),
+        ({"NCCL_TUNER_CONFIG_FILE": "t.csv"}, "EC633", False),  # libnccl-tuner.so may be there
+        ({"NCCL_P2P_DISABLE": "1", "NCCL_P2P_LEVEL": "PXB"}, "EC617", True),
+        ({"NCCL_PROTOCOL": "LL"}, "EC601", False),
+    ],
+)
+def test_a_removal_is_safe_where_nothing_reads_what_goes(
+    env: dict[str, str], rule: str, safe: bool, tmp_path: Path
+) -> None:
+    found = report(tmp_path, env, NODE, server=OFF).findings
+    fixes = [one.finding.fix for one in found if one.rule.id == rule]
+    assert [fix.safe for fix in fixes if fix is not None] == [safe]
+
+
 def finding(found: Report, rule: str) -> str:
     (one,) = [one.finding for one in found.findings if one.rule.id == rule]
     return f"{one.message}; {one.why}; {one.help}"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
 from eaglecfg.rules.remedies import without_variable
+
+if TYPE_CHECKING:
+    from eaglecfg.rules.nccl.settings import Settings
 
 PAIRS = (
     ("NCCL_MIN_NCHANNELS", "NCCL_MIN_CTAS", "the greater"),
@@ -36,9 +40,14 @@ def check(ctx: Context) -> Iterator[Item]:
             why=f"{old} is the name from before NCCL 2.17",
             help=f"keep {new}",
             related=((view.path(new), "the new name"),),
-            fix=without_variable(view, old, safe=who == "the newer name" and view.number(new) is not None),
+            fix=without_variable(view, old, safe=who == "the newer name" and _holds(view, new)),
             values={new: view.given[new].text},
         )
+
+
+def _holds(view: Settings, new: str) -> bool:
+    """Whether NCCL takes a number from the newer name: it goes by the old one where it does not."""
+    return not view.handed(new) and view.number(new) is not None
 
 
 RULE = Rule(

@@ -29,7 +29,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"sglang {ctx.engine.version} replaces {view.spelled(name)} by {seen.text}{because}",
             why="the engine writes the variable into the environment of its ranks before NCCL reads it",
             help=f"remove {name}" + (f", or leave {seen.why} out" if seen.why.startswith("--") else ""),
-            fix=without_variable(view, name, safe=True),
+            fix=without_variable(view, name, safe=view.engine_value(name).text == seen.text),
             values={"runs": seen.text},
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", seen.source, f"{name} = {seen.text}"),),
         )
