@@ -144,7 +144,7 @@ def choices(view: Settings, path: DecodePath, step: Step) -> tuple[Estimate, ...
 
 
 def _modelled(view: Settings) -> bool:
-    return view.nodes == 1 and at_least(view.version, CONSTANTS_SINCE)
+    return view.nodes == 1 and not view.another and at_least(view.version, CONSTANTS_SINCE)
 
 
 def _estimate(view: Settings, path: DecodePath, step: Step) -> str:
@@ -226,7 +226,7 @@ def as_data(context: Context) -> dict[str, Any] | None:
         "carriers": [_taken(taken) for taken in path.takers],
         "sizes": [_size(view, path, step) for step in path.steps],
         "prefill": _size(view, path, path.contrast) if path.contrast is not None else None,
-        "nccl_version": view.version,
+        "nccl_version": None if view.another else view.version,
         "model": {
             "source": f"{latency_table()['source']} (libnccl {latency_table()['read_in']})",
             "measured": [

@@ -197,3 +197,13 @@ def test_what_the_start_decides_is_said_in_the_text_as_in_json(traced: Any) -> N
     assert all(row[part]["sure"] for row in data["sizes"] for part in ("layers", "others"))
     assert "not settled" not in text
     assert "or NCCL" not in text
+
+
+def test_another_nccl_gets_no_estimate_until_its_version_is_told(traced: Any) -> None:
+    blocks: dict[str, Any] = {"parallel": {"tp_size": 4}, "env": {"LD_PRELOAD": "/opt/nccl/libnccl.so.2"}}
+    text, data = traced(**blocks, hardware=PCIE)
+    assert data["nccl_version"] is None
+    assert "µs" not in text.split("calls:")[0]
+    text, data = traced(**blocks, hardware={**PCIE, "nccl_version": "2.28.9"})
+    assert data["nccl_version"] == "2.28.9"
+    assert "µs" in text
