@@ -296,6 +296,8 @@ def test_what_runs_stays_whatever_a_rule_claims(pair: Path) -> None:
         "    parallel: {TP-Size: 2}\n",
         '    parallel: {tp_size: "2"}\n',
         "    server: {enable_metrics: on}\n",
+        "    speculative: {algorithm: EAGLE3}\n"  # a chain, by the adaptive steps that are switched off later
+        "    server: {speculative_adaptive: true, enable_two_batch_overlap: true}\n",
         "    speculative: {algorithm: EAGLE, num_steps: 3, eagle_topk: 1, num_draft_tokens: 4}\n",
     ],
 )

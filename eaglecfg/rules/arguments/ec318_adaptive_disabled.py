@@ -36,9 +36,14 @@ def check(ctx: Context) -> Iterator[Item]:
         help="leave out speculative_adaptive, or write eagle_topk: 1"
         if "topk" in because
         else "leave out speculative_adaptive",
-        fix=leave_out(ctx, "speculative_adaptive", safe=True),
+        fix=leave_out(ctx, "speculative_adaptive", safe=_off_when_settled(ctx)),
         values={"speculative_adaptive": True},
     )
+
+
+def _off_when_settled(ctx: Context) -> bool:
+    """Whether adaptive steps are off before the shape is settled, which may come from them otherwise."""
+    return ctx.resolution is not None and not ctx.resolution.runs("speculative_adaptive")
 
 
 def _chosen(ctx: Context) -> str:
