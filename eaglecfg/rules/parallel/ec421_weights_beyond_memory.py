@@ -110,6 +110,6 @@ RULE = Rule(
     severity=Severity.ERROR,
     today=Today.CRASH_AT_START,
     check=check,
-    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.TARGET_NAMES, Need.HARDWARE),
+    needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.TARGET_NAMES),
     follows=("EC301", "EC303", "EC814", "EC816", *UNLOADABLE),
 )
