@@ -10,10 +10,12 @@ from eaglecfg.rules.model import Finding
 
 
 def with_override(finding: Finding, context: Context) -> Finding:
-    """``finding``, with the place of the override where it rests on a key that the override sets."""
+    """``finding``, with the override named and shown where it rests on a key that the override sets."""
     keys, path = override_args(context.argument(FLAG)), context.argument_path(FLAG)
     own = next((e for e in finding.evidence if e.file.endswith(LABEL) and e.key.split(".")[0] in keys), None)
     if own is None or path == finding.path or any(path == place for place, _ in finding.related):
         return finding
-    note = f"sets {own.key.split('.')[0]} for target and draft alike"
-    return replace(finding, related=(*finding.related, (path, note)))
+    key = own.key.split(".")[0]
+    note = f"sets {key} for target and draft alike"
+    said = "" if FLAG in finding.message else f" ({key} is set by {FLAG})"
+    return replace(finding, message=finding.message + said, related=(*finding.related, (path, note)))

@@ -145,6 +145,12 @@ def test_the_finding_shows_where_the_override_stands(tmp_path: Path) -> None:
     assert any(each.file.endswith(LABEL) and each.line is None for each in finding.evidence)
 
 
+def test_the_message_names_the_override_once(tmp_path: Path) -> None:
+    for given, rule in (({"draft_vocab_size": 128}, "EC246"), ({"fc_norm": True}, "EC256")):
+        found = serious(override(tmp_path / rule, given))[rule]
+        assert found.message.count(FLAG) == 1
+
+
 def test_a_fault_beside_the_override_is_not_put_on_it(tmp_path: Path) -> None:
     report = override(tmp_path, {"bos_token_id": 1}, draft={"config": {"fc_norm": True}})
     assert serious(report)["EC256"].related == ()
