@@ -20,6 +20,10 @@ MODEL: dict[str, Any] = {
 }
 
 
+HEAD = {"mtp.fc.weight": ["BF16", [256, 512]]}
+"""A tensor of an MTP head beside a target's own."""
+
+
 def without(algorithm: str, **more: Any) -> dict[str, Any]:
     return {"draft": None, "capture": None, "speculative": {"algorithm": algorithm}, **more}
 
@@ -38,7 +42,7 @@ def test_an_mtp_head_in_the_target_is_a_draft(tmp_path: Path, engine: str, algor
     assert facts is not None
     heads = {*facts.values["mtp_in_target"], *facts.values["draft_from_target"]}
     for name in sorted(heads):
-        target = {"config": {"architectures": [name.replace("*", "ForCausalLM")]}}
+        target = {"config": {"architectures": [name.replace("*", "ForCausalLM")]}, "tensors": HEAD}
         folder = tmp_path / name.rstrip("*")
         report = check(folder, engine=engine, target=target, deployment=without(algorithm))
         assert "EC503" not in serious(report)
@@ -48,12 +52,27 @@ def test_an_mtp_head_in_the_target_is_a_draft(tmp_path: Path, engine: str, algor
 
 
 def test_the_classes_with_a_head_are_those_of_the_version(tmp_path: Path) -> None:
-    target = {"config": {"architectures": ["Qwen3_5ForConditionalGeneration"]}}
+    target = {"config": {"architectures": ["Qwen3_5ForConditionalGeneration"]}, "tensors": HEAD}
     assert "EC503" in serious(
         check(tmp_path / "a", engine="0.5.8", target=target, deployment=without("EAGLE"))
     )
     report = check(tmp_path / "b", engine="0.5.9", target=target, deployment=without("EAGLE"))
     assert "EC503" not in serious(report)
+
+
+@pytest.mark.parametrize("name", ["Qwen3MoeForCausalLM", "DeepseekV3ForCausalLM", "Qwen3NextForCausalLM"])
+@pytest.mark.parametrize("engine", ["0.5.14", VERSIONS[-1]])
+@pytest.mark.parametrize("algorithm", ["EAGLE", "NEXTN"])
+def test_a_class_with_a_head_whose_files_have_none_needs_a_draft(
+    tmp_path: Path, name: str, engine: str, algorithm: str
+) -> None:
+    target: dict[str, Any] = {"config": {"architectures": [name]}}
+    found = serious(check(tmp_path / "a", engine=engine, target=target, deployment=without(algorithm)))
+    assert found["EC503"].today is Today.SILENT
+    for index, tensor in enumerate(("model.layers.12.eh_proj.weight", "model.mtp_layers.0.fc.weight")):
+        with_head = {**target, "tensors": {tensor: ["BF16", [256, 512]]}}
+        report = check(tmp_path / str(index), engine=engine, target=with_head, deployment=without(algorithm))
+        assert "EC503" not in serious(report)
 
 
 def test_dflash_without_a_draft_is_refused(tmp_path: Path) -> None:

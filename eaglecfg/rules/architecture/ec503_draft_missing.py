@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from eaglecfg.rules.architecture.algorithms import known_algorithms
 from eaglecfg.rules.architecture.drafts import algorithm, engine_label
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.files.target_names import layers, whole_target
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 
 SINGLE_STATE = ("EAGLE", "NEXTN")
 """Algorithms whose draft may be an MTP head in the target's own checkpoint."""
+
+HEAD = re.compile(r"(?:^|[._])(?:mtp|nextn|eh_proj|enorm|hnorm|predict|eagle|draft)", re.IGNORECASE)
+"""What names of tensors of an MTP head have in them, where it is not a layer beyond the last: mtp.fc of
+Qwen3-Next, model.mtp_layers of MiMo, model.mtp_block of Ernie (their classes in srt/models/*mtp.py and
+*nextn.py)."""
 
 NEEDY = {
     "EAGLE3": "an EAGLE-3 draft",
@@ -42,7 +49,7 @@ def check(context: Context) -> Iterator[Item]:
                 incomplete=True,
             )
             return
-        if head:
+        if head and not _lacks_head(context):
             return
     today, outcome = _outcome(context, name, head)
     yield Finding(
@@ -69,6 +76,17 @@ def _own_head(context: Context) -> str | None:
     return name if own or any(name.startswith(each) for each in families) else ""
 
 
+def _lacks_head(context: Context) -> bool:
+    """Whether the target is of a class with a head, and its whole files have no tensor of one."""
+    whole = whole_target(context)
+    if whole is None:
+        return False
+    config, names = whole
+    depth = config.integer("num_hidden_layers")
+    beyond = depth is not None and any(index >= depth for index in layers(names))
+    return bool(layers(names)) and not beyond and not any(HEAD.search(name) for name in names)
+
+
 def _outcome(context: Context, name: str, head: str | None) -> tuple[Today, str]:
     """What the engine does without a draft."""
     if name == "DFLASH":
@@ -78,6 +96,11 @@ def _outcome(context: Context, name: str, head: str | None) -> tuple[Today, str]
             f"takes the MTP head inside {head} as the draft, which reads no captured states"
             if head
             else "loads the target a second time as its own draft and fails after minutes of loading"
+        )
+    if head:
+        return Today.SILENT, (
+            f"takes the MTP head inside {head} as the draft, and the target's files have no tensor of one: "
+            "it refuses, or drafts with whatever its memory held"
         )
     return Today.SLOWER, (
         "loads the target a second time as its own draft: its weights take twice the memory, and a token "
