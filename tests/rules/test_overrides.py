@@ -193,3 +193,62 @@ def test_rope_parameters_are_replaced_or_laid_over_by_version(
     seen = laid_over(plain, {"rope_scaling": {"rope_type": "yarn"}}, merges)
     assert seen.value("rope").get("rope_theta") == theta
     assert seen.value("rope")["rope_type"] == "yarn"
+
+
+def soft(report: Report) -> bool:
+    """Whether EC262 has anything to say."""
+    assert not report.crashes, report.crashes[0].trace
+    return any(each.rule.id == "EC262" for each in report.findings)
+
+
+YARN = {"factor": 4.0, "original_max_position_embeddings": 8192}
+DEFAULT = {"rope_type": "default"}
+
+
+@pytest.mark.parametrize("engine", VERSIONS)
+@pytest.mark.parametrize(
+    ("given", "draft"),
+    [
+        ({"rope_theta": 10000.0}, {"rope_theta": None}),
+        ({"rms_norm_eps": 1e-6}, {"rms_norm_eps": None}),
+        ({"rope_parameters": {**DEFAULT, "rope_theta": 500000.0}}, {}),
+        ({"rope_scaling": {**DEFAULT, "rope_theta": 500000.0}}, {}),
+        (
+            {"rope_scaling": {"rope_type": "yarn", **YARN, "rope_theta": 500000.0}},
+            {"rope_scaling": {"type": "yarn", **YARN}},
+        ),
+        ({"rope_interleaved": True}, {}),
+        ({"rope_local_base_freq": 10000.0}, {}),
+        ({"rope_is_neox_style": True}, {}),
+    ],
+    ids=str,
+)
+def test_an_override_that_turns_positions_as_they_turn_anyway_is_no_matter(
+    tmp_path: Path, engine: str, given: dict[str, Any], draft: dict[str, Any]
+) -> None:
+    assert not soft(override(tmp_path, given, engine=engine, draft={"config": draft}))
+
+
+@pytest.mark.parametrize(
+    ("engine", "given", "told"),
+    [
+        ("0.5.9", {"rope_theta": 1000000.0}, True),
+        ("0.5.14", {"rope_theta": 1000000.0}, False),
+        ("0.5.23", {"rope_theta": 1000000.0}, False),
+        ("0.5.9", {"rope_parameters": {**DEFAULT, "rope_theta": 1000000.0}}, False),
+        ("0.5.14", {"rope_parameters": {**DEFAULT, "rope_theta": 1000000.0}}, True),
+        ("0.5.23", {"rope_parameters": {**DEFAULT, "rope_theta": 1000000.0}}, True),
+        ("0.5.9", {"rope_scaling": DEFAULT}, False),
+        ("0.5.23", {"rope_scaling": DEFAULT}, False),
+        ("0.5.9", {"rope_scaling": {"rope_type": "yarn", **YARN}}, True),
+        ("0.5.23", {"rope_scaling": {"rope_type": "yarn", **YARN}}, True),
+        ("0.5.23", {"rope_scaling": None, "rope_theta": 1000000.0}, True),
+        ("0.5.23", {"rope_is_neox_style": False}, True),
+        ("0.5.23", {"rms_norm_eps": 0.001}, True),
+    ],
+    ids=str,
+)
+def test_an_override_that_this_version_reads_is_told(
+    tmp_path: Path, engine: str, given: dict[str, Any], told: bool
+) -> None:
+    assert soft(override(tmp_path, given, engine=engine)) == told

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.config_classes import USUAL
+from eaglecfg.engines.override_rope import rope_with
 from eaglecfg.engines.resolve import override_args
 from eaglecfg.engines.wiring import Wiring, wiring_of
 from eaglecfg.record import replace
@@ -11,6 +13,7 @@ from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.numerics.honoured import draft_fact
 
 FLAG = "json_model_override_args"
 SHAPES = (
@@ -34,6 +37,16 @@ DEFAULT_ACT = "silu"
 """hidden_act of the draft's config classes where the file has none."""
 
 
+NORM = "rms_norm_eps"
+DEFAULT_NORM = 1e-6
+"""rms_norm_eps of the config classes of USUAL_NORM where the file has none."""
+
+USUAL_NORM = ("llama", "mistral", "qwen2", "qwen3")
+
+STYLE = "rope_is_neox_style"
+ROPE_KEYS = ("rope_theta", "rope_scaling", "rope_parameters", STYLE)
+"""Those that the Llama draft classes read (SGLang 0.5.23, srt/models/llama.py:322-335)."""
+
 BLOCKS = ("norm_output", "eagle_config", "eagle_aux_hidden_state_layer_ids")
 """Keys that change what the draft is fed with."""
 
@@ -53,7 +66,7 @@ def check(ctx: Context) -> Iterator[Item]:
     changed = [key for key in given if seen.raw.get(key) != config.raw.get(key)]
     hard = [key for key in changed if key in SHAPES and _rebuilds(ctx, key)]
     unseen = [key for key in changed if key in BLOCKS and _rewires(ctx, key)]
-    soft = [key for key in changed if key.startswith("rope_") or key == "rms_norm_eps"]
+    soft = [key for key in changed if _turns(ctx, key) or (key == NORM and _norms(ctx))]
     said = (
         (hard, Severity.ERROR, "the draft is then built for other weights than it has"),
         (
@@ -94,6 +107,31 @@ def _rebuilds(ctx: Context, key: str) -> bool:
         return bool(ctx.draft.config.raw[key] != DEFAULT_ACT)
     before, after = _wirings(ctx, key)
     return key not in DEFAULTED if before is None else before != after
+
+
+def _turns(ctx: Context, key: str) -> bool:
+    """Whether ``key`` of the override is read in the draft and makes its positions turn in another way."""
+    assert ctx.draft_file is not None
+    fact = draft_fact(ctx)
+    if key not in ROPE_KEYS:
+        return key.startswith("rope_") and (fact is None or fact.family != "llama")
+    if key == STYLE:
+        return bool(override_args(ctx.argument(FLAG))[key]) != bool(ctx.draft_file.raw.get(key, True))
+    assert ctx.engine is not None
+    given = override_args(ctx.argument(FLAG))
+    before = rope_with(ctx.engine, ctx.draft_file, {})
+    after = rope_with(ctx.engine, ctx.draft_file, {name: given[name] for name in ROPE_KEYS if name in given})
+    if before is None or after is None:
+        return True
+    return before != after and rope_with(ctx.engine, ctx.draft_file, {key: given[key]}) != before
+
+
+def _norms(ctx: Context) -> bool:
+    assert ctx.draft_file is not None
+    given, stands = override_args(ctx.argument(FLAG))[NORM], ctx.draft_file.raw.get(NORM)
+    if stands is None and ctx.draft_file.value("model_type", USUAL) in USUAL_NORM:
+        stands = DEFAULT_NORM
+    return bool(given != stands)
 
 
 def _rewires(ctx: Context, key: str) -> bool:
