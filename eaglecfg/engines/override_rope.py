@@ -49,14 +49,19 @@ def rope_with(facts: EngineFacts, config: ModelConfig, changes: Mapping[str, Any
     return _rope(layout.get("rope_theta"), layout)
 
 
-def loses_theta(facts: EngineFacts, config: ModelConfig, changes: Mapping[str, Any]) -> float | None:
-    """The rope_theta of ``config`` that ``changes`` throw away, None where they leave it or replace it."""
+def lost_theta(
+    facts: EngineFacts, config: ModelConfig, changes: Mapping[str, Any], assumed: float = LLAMA_THETA
+) -> float | None:
+    """The rope_theta of ``config`` that ``changes`` throw away and a class that assumes ``assumed`` misses.
+
+    None where it stays, is given anew or is what the class assumes, and where that is not known for certain.
+    """
     if config.text_key is not None:
         return None
-    before, after = (rope_with(facts, config, each) for each in ({}, changes))
-    if before is None or after is None or after.theta is not None:
+    before, after = rope_with(facts, config, {}), rope_with(facts, config, changes)
+    if before is None or after is None or after.theta is not None or before.theta == assumed:
         return None
-    return None if before.theta == LLAMA_THETA else before.theta
+    return before.theta
 
 
 def _rope(theta: Any, scaling: Any) -> Rope | None:

@@ -252,3 +252,41 @@ def test_an_override_that_this_version_reads_is_told(
     tmp_path: Path, engine: str, given: dict[str, Any], told: bool
 ) -> None:
     assert soft(override(tmp_path, given, engine=engine)) == told
+
+
+@pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters"])
+@pytest.mark.parametrize(
+    ("engine", "more", "lost"),
+    [
+        ("0.5.9", {}, False),
+        ("0.5.10", {}, True),
+        ("0.5.14", {}, True),
+        ("0.5.22", {}, True),
+        ("0.5.23", {}, False),
+        ("0.5.14", {"rope_theta": 500000.0}, False),
+    ],
+    ids=str,
+)
+def test_an_override_of_the_rope_must_not_lose_the_theta(
+    tmp_path: Path, engine: str, key: str, more: dict[str, Any], lost: bool
+) -> None:
+    report = override(tmp_path, {key: {"rope_type": "yarn", **YARN, **more}}, engine=engine)
+    assert ("EC262" in errors(report)) == lost
+    if lost:
+        found = serious(report)["EC262"]
+        assert "without a rope_theta" in found.message
+        assert '"rope_theta": 500000' in found.help
+
+
+@pytest.mark.parametrize(("theta", "lost"), [(10000.0, False), (500000.0, True), (None, False)])
+def test_a_theta_that_the_class_assumes_anyway_is_not_lost(
+    tmp_path: Path, theta: float | None, lost: bool
+) -> None:
+    report = override(
+        tmp_path,
+        {"rope_scaling": {"rope_type": "yarn", **YARN}},
+        engine="0.5.14",
+        draft={"config": {"rope_theta": theta}},
+        target={"config": {"rope_theta": theta}},
+    )
+    assert ("EC262" in errors(report)) == lost

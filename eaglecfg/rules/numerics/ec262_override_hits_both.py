@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from eaglecfg.checkpoint.config import SPELLINGS, ModelConfig
 from eaglecfg.engines.config_classes import USUAL
-from eaglecfg.engines.override_rope import rope_with
+from eaglecfg.engines.override_rope import LLAMA_THETA, lost_theta, rope_with
 from eaglecfg.engines.resolve import override_args
 from eaglecfg.engines.wiring import Wiring, wiring_of
 from eaglecfg.record import replace
@@ -47,6 +49,10 @@ STYLE = "rope_is_neox_style"
 ROPE_KEYS = ("rope_theta", "rope_scaling", "rope_parameters", STYLE)
 """Those that the Llama draft classes read (SGLang 0.5.23, srt/models/llama.py:322-335)."""
 
+ASSUMED = {"LlamaForCausalLM": LLAMA_THETA, "Qwen3ForCausalLM": 1000000}
+"""Targets of which it was read what they run with where rope_parameters have no rope_theta (SGLang 0.5.14,
+srt/models/llama.py:268, srt/models/qwen3.py:334)."""
+
 BLOCKS = ("norm_output", "eagle_config", "eagle_aux_hidden_state_layer_ids")
 """Keys that change what the draft is fed with."""
 
@@ -63,6 +69,10 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     config, seen = ctx.draft_file, ctx.draft.config
+    lost = _lost(ctx, given)
+    if lost is not None:
+        yield lost
+        return
     changed = [key for key in given if seen.raw.get(key) != config.raw.get(key)]
     hard = [key for key in changed if key in SHAPES and _rebuilds(ctx, key)]
     unseen = [key for key in changed if key in BLOCKS and _rewires(ctx, key)]
@@ -94,6 +104,48 @@ def check(ctx: Context) -> Iterator[Item]:
             values={name: given[name] for name in keys},
         )
         return
+
+
+def _lost(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
+    """An override of the rope that leaves rope_theta out where it replaces all that stands there."""
+    assert ctx.engine is not None
+    assert ctx.draft_file is not None
+    key = next((name for name in reversed(given) if name in SPELLINGS["rope"]), None)
+    if key is None:
+        return None
+    fact, target = draft_fact(ctx), ctx.target.config if ctx.target is not None else None
+    losers: dict[str, tuple[ModelConfig, float, int]] = {}
+    assumed = None if target is None else ASSUMED.get(target.architecture or "")
+    # The target's config is seen with the override: a rope_theta of the override is not the file's.
+    if target is not None and assumed is not None and "rope_theta" not in given:
+        theta = lost_theta(ctx.engine, target, given, assumed)
+        if theta is not None:
+            losers["target"] = (target, theta, assumed)
+    if fact is not None and fact.family == "llama":
+        theta = lost_theta(ctx.engine, ctx.draft_file, given)
+        if theta is not None:
+            losers["draft"] = (ctx.draft_file, theta, LLAMA_THETA)
+    if not losers:
+        return None
+    each = " and ".join(
+        f"the {role} loses its rope_theta {theta:.10g} and runs with {instead}"
+        for role, (_, theta, instead) in losers.items()
+    )
+    wanted = {theta for _, theta, _ in losers.values()}
+    return Finding(
+        f"json_model_override_args sets {key} without a rope_theta: {each}",
+        path=ctx.argument_path(FLAG),
+        why=f"sglang {ctx.engine.version} keeps rope_theta inside rope_parameters, of which rope_scaling is "
+        "another name, and the override replaces them whole, in target and draft alike",
+        help=f'put "rope_theta": {next(iter(wanted)):.10g} into the {key} of the override'
+        if len(wanted) == 1
+        else f"write {key}, each with its own rope_theta, into the config.json of the model that it is for",
+        evidence=tuple(
+            config_line(config, "rope_theta", f"the {role}'s, replaced by the override")
+            for role, (config, _, _) in losers.items()
+        ),
+        values={f"{role}.rope_theta": theta for role, (_, theta, _) in losers.items()},
+    )
 
 
 def _rebuilds(ctx: Context, key: str) -> bool:
