@@ -11,7 +11,7 @@ import pytest
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.overrides import LABEL, laid_over
 from eaglecfg.engines.table import known_versions
-from eaglecfg.rules.model import Finding, Severity
+from eaglecfg.rules.model import Finding, Severity, Today
 from eaglecfg.rules.outcome import Report
 from tests.rules.pairs import check, serious
 
@@ -290,3 +290,42 @@ def test_a_theta_that_the_class_assumes_anyway_is_not_lost(
         target={"config": {"rope_theta": theta}},
     )
     assert ("EC262" in errors(report)) == lost
+
+
+@pytest.mark.parametrize("engine", VERSIONS)
+@pytest.mark.parametrize("key", ["text_config", "llm_config", "language_config", "thinker_config"])
+def test_a_part_that_the_draft_has_not_stops_the_start(tmp_path: Path, engine: str, key: str) -> None:
+    found = override(tmp_path, {key: {"max_position_embeddings": 8192}}, engine=engine)
+    assert "EC262" in errors(found)
+    finding = serious(found)["EC262"]
+    assert finding.today is Today.CRASH_AT_START
+    assert f"sets {key} in the draft too" in finding.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"text_config": {"num_attention_heads": 4}},
+        {"vision_config": {"depth": 3}},
+        {"audio_config": None},
+    ],
+    ids=str,
+)
+def test_a_part_that_may_be_whole_or_is_not_looked_at_is_not_claimed_to_stop_it(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    assert not soft(override(tmp_path, given))
+
+
+@pytest.mark.parametrize("value", [None, "a", [1]], ids=str)
+def test_an_odd_part_or_rope_does_not_break_the_check(tmp_path: Path, value: Any) -> None:
+    for key in (
+        "text_config",
+        "thinker_config",
+        "rope_scaling",
+        "rope_parameters",
+        "rope_theta",
+        "rms_norm_eps",
+    ):
+        report = override(tmp_path / key, {key: value, "rope_is_neox_style": value}, engine="0.5.14")
+        assert not report.crashes, report.crashes[0].trace

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import SPELLINGS, ModelConfig
+from eaglecfg.checkpoint.jsonfiles import TEXT_KEYS
 from eaglecfg.engines.config_classes import USUAL
 from eaglecfg.engines.override_rope import LLAMA_THETA, lost_theta, rope_with
 from eaglecfg.engines.resolve import override_args
@@ -13,7 +14,7 @@ from eaglecfg.engines.wiring import Wiring, wiring_of
 from eaglecfg.record import replace
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.evidence import config_line, shown
+from eaglecfg.rules.evidence import config_line, key_line, shown
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.numerics.honoured import draft_fact
 
@@ -38,6 +39,9 @@ DEFAULTED = ("num_key_value_heads", "head_dim", "tie_word_embeddings")
 DEFAULT_ACT = "silu"
 """hidden_act of the draft's config classes where the file has none."""
 
+
+HEADS = "num_attention_heads"
+"""What the config of a text model must have (SGLang 0.5.23, srt/utils/hf_transformers/common.py:605)."""
 
 NORM = "rms_norm_eps"
 DEFAULT_NORM = 1e-6
@@ -69,9 +73,9 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     config, seen = ctx.draft_file, ctx.draft.config
-    lost = _lost(ctx, given)
-    if lost is not None:
-        yield lost
+    whole = _part(ctx, given) or _lost(ctx, given)
+    if whole is not None:
+        yield whole
         return
     changed = [key for key in given if seen.raw.get(key) != config.raw.get(key)]
     hard = [key for key in changed if key in SHAPES and _rebuilds(ctx, key)]
@@ -106,11 +110,39 @@ def check(ctx: Context) -> Iterator[Item]:
         return
 
 
+def _part(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
+    """A part meant for the target's text model, which the draft's config then has too, all but empty."""
+    assert ctx.engine is not None
+    assert ctx.draft_file is not None
+    key = next((name for name in TEXT_KEYS if name in given), None)
+    if key is None or any(name in ctx.draft_file.raw for name in TEXT_KEYS):
+        return None
+    part = given[key]
+    if key == "thinker_config" and isinstance(part, dict) and "text_config" in part:
+        part = part["text_config"]
+    if not isinstance(part, dict) or HEADS in part:
+        return None
+    config = ctx.draft_file
+    return Finding(
+        f"json_model_override_args sets {key} in the draft too, whose {config.file} has no such part",
+        path=ctx.argument_path(FLAG),
+        today=Today.CRASH_AT_START,
+        why=f"SGLang applies the override to target and draft alike and then looks for the draft's {HEADS} "
+        f"in {key}, where there is none: it stops while it reads the draft's config",
+        help=f"write the change into the {key} of the target's config.json instead of overriding it",
+        evidence=(
+            key_line(config, key, "put there by the override"),
+            key_line(config, HEADS, f"not looked for beside a {key}"),
+        ),
+        values={key: given[key]},
+    )
+
+
 def _lost(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
     """An override of the rope that leaves rope_theta out where it replaces all that stands there."""
     assert ctx.engine is not None
     assert ctx.draft_file is not None
-    key = next((name for name in reversed(given) if name in SPELLINGS["rope"]), None)
+    key = next((name for name in reversed(list(given)) if name in SPELLINGS["rope"]), None)
     if key is None:
         return None
     fact, target = draft_fact(ctx), ctx.target.config if ctx.target is not None else None
