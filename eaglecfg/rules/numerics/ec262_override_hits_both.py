@@ -8,7 +8,6 @@ from typing import Any
 from eaglecfg.checkpoint.config import SPELLINGS, ModelConfig
 from eaglecfg.checkpoint.jsonfiles import TEXT_KEYS
 from eaglecfg.engines.config_classes import USUAL
-from eaglecfg.engines.override_rope import LLAMA_THETA, lost_theta, rope_with
 from eaglecfg.engines.resolve import override_args
 from eaglecfg.engines.wiring import Wiring, wiring_of
 from eaglecfg.record import replace
@@ -53,7 +52,7 @@ STYLE = "rope_is_neox_style"
 ROPE_KEYS = ("rope_theta", "rope_scaling", "rope_parameters", STYLE)
 """Those that the Llama draft classes read (SGLang 0.5.23, srt/models/llama.py:322-335)."""
 
-ASSUMED = {"LlamaForCausalLM": LLAMA_THETA, "Qwen3ForCausalLM": 1000000}
+ASSUMED = {"LlamaForCausalLM": 10000, "Qwen3ForCausalLM": 1000000}
 """Targets of which it was read what they run with where rope_parameters have no rope_theta (SGLang 0.5.14,
 srt/models/llama.py:268, srt/models/qwen3.py:334)."""
 
@@ -145,6 +144,8 @@ def _lost(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
     key = next((name for name in reversed(list(given)) if name in SPELLINGS["rope"]), None)
     if key is None:
         return None
+    from eaglecfg.engines.override_rope import LLAMA_THETA, lost_theta
+
     fact, target = draft_fact(ctx), ctx.target.config if ctx.target is not None else None
     losers: dict[str, tuple[ModelConfig, float, int]] = {}
     assumed = None if target is None else ASSUMED.get(target.architecture or "")
@@ -202,6 +203,8 @@ def _turns(ctx: Context, key: str) -> bool:
     if key == STYLE:
         return bool(override_args(ctx.argument(FLAG))[key]) != bool(ctx.draft_file.raw.get(key, True))
     assert ctx.engine is not None
+    from eaglecfg.engines.override_rope import rope_with
+
     given = override_args(ctx.argument(FLAG))
     before = rope_with(ctx.engine, ctx.draft_file, {})
     after = rope_with(ctx.engine, ctx.draft_file, {name: given[name] for name in ROPE_KEYS if name in given})
