@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from eaglecfg.engines.command import environment, environment_name
 from eaglecfg.engines.resolve import Resolution
-from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.record import record
+from eaglecfg.review.difference.as_read import environment_read, given_at, taken_out
 from eaglecfg.review.difference.effect import MODEL_FLAGS, Group, effect_of, plain
 from eaglecfg.review.difference.settled import outcome
 from eaglecfg.review.difference.study import study_facts
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
 from eaglecfg.rules.model import Fix
-from eaglecfg.rules.nccl.settings import Settings, look
 from eaglecfg.schema.load import load_config
 from eaglecfg.schema.load_study import kind_of
 from eaglecfg.source.document import Document
@@ -45,7 +43,7 @@ class Running:
 def running(document: Document, checkpoints: Checkpoints) -> Running:
     """What runs for ``document``, a config or a study file. Raises nothing for files that are no such."""
     if kind_of(document) == "study":
-        return Running({("", "study", name): _study_value(name, fact.key)
+        return Running({("", "study", name): fact.key
                         for (_, name), fact in study_facts(document).items()}, {}, {})  # fmt: skip
     config = load_config(document)
     values: dict[Name, Any] = {}
@@ -56,7 +54,7 @@ def running(document: Document, checkpoints: Checkpoints) -> Running:
         if context.resolution is not None:
             resolutions[each.name] = context.resolution
         values |= {(each.name, *key): value for key, value in _values(context)}
-        for path, key in _given(context):
+        for path, key in given_at(context):
             given.setdefault(path, set()).add((each.name, *key))
     return Running(values, resolutions, {path: frozenset(names) for path, names in given.items()})
 
@@ -66,12 +64,7 @@ def runs_otherwise(before: Running, after: Running, fixes: Sequence[Fix]) -> str
 
     What a fix removes may be gone: that it had no effect is the fix's own claim.
     """
-    removed = {
-        name
-        for fix in fixes
-        if fix.kind == "remove" and not fix.also
-        for name in before.given.get(fix.path, ())
-    }
+    removed = {name for path in taken_out(fixes) for name in before.given.get(path, ())}
     for name, was, now in _differences(before, after):
         if name not in removed:
             return f"{name[2]} {_words(name, was)}, then {_words(name, now)}"
@@ -99,63 +92,8 @@ def _values(context: Context) -> Iterator[tuple[tuple[Group, str], Any]]:
     if context.resolution is None:
         for name, argument in (context.arguments or {}).items():
             yield ("setting", name), argument.value
-    view = look(context)
-    for name, text in environment(context.model).items():
-        if name not in view:
-            yield ("environment", name), text
-    for name in dict.fromkeys([*view.given, *view.written()]):
-        value = _as_read(view, name)
-        if value is not None:
-            yield ("environment", _asked_for(view, name)), value
-
-
-def _as_read(view: Settings, name: str) -> Any:
-    """What is read of a variable; None where nothing is set, or where NCCL does not know it."""
-    from eaglecfg.nccl.facts import variable_fact
-    from eaglecfg.nccl.parse import parse
-
-    text, fact = view.sees(name).text, variable_fact(name)
-    if text is None or fact is None or view.handed(name):
-        return text
-    try:
-        if view.standing(fact) not in ("there", "open"):
-            return None
-    except ValueFromLaunch:  # the version that reads it is not known
-        return text
-    parsed = parse(name, text, view.version)
-    faults = tuple(each.code for each in parsed.problems if each.code not in _SPELLED)
-    return (parsed.taken, faults) if parsed.taken is not None or faults else None
-
-
-_SPELLED = frozenset(("spelling", "misread", "octal", "number", "case", "unusual"))
-"""Faults of a text that say nothing beside the value that is taken from it."""
-
-
-def _asked_for(view: Settings, name: str) -> str:
-    """The name that a variable is read as: torch's old names are its new ones."""
-    from eaglecfg.nccl.facts import related
-
-    table = related()
-    new = table["torch_old"].get(name)
-    return str(new) if name in table["torch_reads_old"] and new not in view else name
-
-
-def _given(context: Context) -> Iterator[tuple[KeyPath, tuple[Group, str]]]:
-    assert context.whole is not None
-    for argument in (context.arguments or {}).values():
-        path = context.whole.origin.get(argument.path)
-        if path is not None:
-            yield path, ("setting", argument.name)
-    for block, names in (("env", context.model.env), ("nccl", context.model.nccl)):
-        for key in names:
-            path = context.whole.origin.get((block, key))
-            if path is not None:
-                yield path, ("environment", key if block == "env" else environment_name(key))
-
-
-def _study_value(name: str, value: Any) -> Any:
-    # Each baseline is launched as one, however often it is named.
-    return sorted(set(map(str, value))) if name == "baselines" else value
+    for name, read in environment_read(context).items():
+        yield ("environment", name), read
 
 
 def _words(name: Name, value: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace as record_replace
+from eaglecfg.review.difference.alike import alike_in_effect
+from eaglecfg.review.difference.as_read import inert
 from eaglecfg.review.difference.contents import CONTENT, content_facts, is_served, prompts_fact
 from eaglecfg.review.difference.effect import (
     GROUPS,
@@ -26,7 +28,6 @@ from eaglecfg.review.difference.findings import NO_CHANGES, FindingChanges, comp
 from eaglecfg.review.difference.not_in_git import weights_not_in_git
 from eaglecfg.review.difference.open import left_open, not_seen
 from eaglecfg.review.difference.results import results_of_deployment, results_of_study
-from eaglecfg.review.difference.settled import outcome
 from eaglecfg.review.difference.sides import Side
 from eaglecfg.review.difference.study import study_facts
 from eaglecfg.review.difference.unread import Known, notes_of, unread, without_unknown
@@ -41,12 +42,14 @@ from eaglecfg.source.document import Document
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that is another one now. None: there was none, or there is none any more."""
+    """One value that is another one now. None: there was none, or there is none any more. Not ``in_effect``
+    is another spelling of what runs, or something that has no effect in either state."""
 
     group: Group
     name: str
     before: Fact | None
     after: Fact | None
+    in_effect: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,8 @@ class DeploymentDifference:
 
     @property
     def respelled(self) -> bool:
-        """Whether the same is served, by another command line."""
-        return self.kind == "same" and bool(self.removed or self.added)
+        """Whether the same is served, by another command line, or of values that are spelled otherwise."""
+        return self.kind == "same" and bool(self.removed or self.added or self.changes)
 
     @property
     def told(self) -> bool:
@@ -215,7 +218,9 @@ def _file(
     assert document is not None
     study = kind_of(document) == "study"
     mapping = all(each is None or isinstance(each.data, dict) for each in (old, new))
-    effects = (_effects(sides[0], old, only), _effects(sides[1], new, only)) if mapping else ({}, {})
+    effects = (
+        (_effects(sides[0], old, was, only), _effects(sides[1], new, now, only)) if mapping else ({}, {})
+    )
     deployments = () if study else tuple(_with_results(each, document) for each in _deployments(*effects))
     excused = (
         [each for each in was.accepted if each.found.document is old],
@@ -246,7 +251,7 @@ def _file(
 def _with_results(found: DeploymentDifference, document: Document) -> DeploymentDifference:
     if found.before is None or found.kind not in ("changed", "removed"):
         return found
-    groups = [(each.group, each.name) for each in found.changes]
+    groups = [(each.group, each.name) for each in found.changes if each.in_effect]
     groups += [("setting", "") for _ in (*found.removed, *found.added)]
     results = results_of_deployment(found.name, document, groups, found.before, found.after)
     return replace(found, results=tuple(results))
@@ -257,15 +262,25 @@ def _of(report: Report, document: Document | None) -> list[Reported]:
     return [one for one in (*report.findings, *report.known) if one.document is document]
 
 
-def _effects(side: Side, document: Document | None, only: Collection[str]) -> dict[str, Effect]:
+def _effects(
+    side: Side, document: Document | None, report: Report, only: Collection[str]
+) -> dict[str, Effect]:
     if document is None or kind_of(document) == "study":
         return {}
     config, found = load_config(document), {}
+    accepted = [each.found for each in report.accepted]
+    fixes = [
+        (one.deployment, one.finding.fix)
+        for one in (*report.findings, *report.known, *accepted)
+        if one.document is document and one.finding.fix is not None
+    ]
     for each in config.deployments:
         if not only or each.name in only:
-            effect = effect_of(deployment_context(config, each, side.checkpoints))
+            context = deployment_context(config, each, side.checkpoints)
+            effect = effect_of(context)
             contents = content_facts(side, document, effect)
-            found[each.name] = record_replace(effect, facts={**effect.facts, **contents})
+            without = inert(context, [fix for name, fix in fixes if name in (None, each.name)])
+            found[each.name] = record_replace(effect, facts={**effect.facts, **contents}, inert=without)
     return found
 
 
@@ -285,7 +300,10 @@ def _deployments(old: Mapping[str, Effect], new: Mapping[str, Effect]) -> Iterat
 
 
 def _deployment(name: str, old: Effect, new: Effect) -> DeploymentDifference:
-    changes = tuple(changes_between(old, new))
+    changes = tuple(
+        replace(each, in_effect=not alike_in_effect(each.group, each.name, old, new))
+        for each in changes_between(old, new)
+    )
     removed = tuple(_without(old.launch, new.launch))
     added = tuple(_without(new.launch, old.launch))
     kind = "same" if _runs_alike(changes, (*removed, *added), old, new) else "changed"
@@ -296,13 +314,13 @@ def _runs_alike(
     changes: Sequence[Change], options: Sequence[tuple[str, ...]], old: Effect, new: Effect
 ) -> bool:
     """Whether all that differs is what is asked for, and the engine runs the same with both."""
+    if any(each.in_effect for each in changes):
+        return False
     one, two = old.context.resolution, new.context.resolution
     if one is None or two is None:
-        return not changes and not options
-    if any(each.group != "setting" or CONTENT in each.name for each in changes):
-        return False
-    flags = {each.name for each in changes} | {two.facts.flags.canonical(each[0]) for each in options}
-    return all(flag not in MODEL_FLAGS and outcome(one, flag) == outcome(two, flag) for flag in flags)
+        return not options
+    flags = {two.facts.flags.canonical(each[0]) for each in options}
+    return all(alike_in_effect("setting", flag, old, new) for flag in flags)
 
 
 def changes_between(old: Effect, new: Effect) -> Iterator[Change]:

@@ -59,11 +59,13 @@ Facts = Mapping[tuple[Group, str], Fact]
 @record
 class Effect:
     """One deployment. ``launch`` are the server's arguments, one option and its values each, without secrets;
-    ``setting`` gives the setting of a flag that no fact is about."""
+    ``setting`` gives the setting of a flag that no fact is about. ``inert``: group and name of what is given
+    and has no effect, as findings say."""
 
     facts: Facts
     launch: tuple[tuple[str, ...], ...]
     context: Context
+    inert: frozenset[tuple[Group, str]] = frozenset()
 
     @property
     def identity(self) -> str:

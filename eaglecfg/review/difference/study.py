@@ -22,7 +22,9 @@ def study_facts(document: Document) -> Facts:
 
 def _fact(name: str, value: Any) -> Fact:
     shown = redact_data({name: value})[name]
-    return Fact("study", name, value, shown, plain(shown))
+    # Each baseline is launched as one, however often it is named.
+    key = sorted(set(map(str, value))) if name == "baselines" else value
+    return Fact("study", name, key, shown, plain(shown))
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -42,6 +42,8 @@ def change_words(change: Change) -> tuple[str, str]:
         "none" if one is None and CONTENT in change.name else fact_words(one, change.group)
         for one in (change.before, change.after)
     )
+    if not change.in_effect:
+        return before, f"{after}, {'another spelling' if before == after else NO_CHANGE}"
     return before, f"{after}, another value" if before == after else after
 
 
@@ -101,7 +103,9 @@ def head_words(file: FileDifference, each: DeploymentDifference) -> str:
     if file.kind == "added" and each.kind == "added":
         return "added with its file"
     if each.kind == "same":
-        return f"{NO_CHANGE}, another command line" if each.respelled else NO_CHANGE
+        if each.removed or each.added:
+            return f"{NO_CHANGE}, another command line"
+        return f"{NO_CHANGE}, another spelling" if each.respelled else NO_CHANGE
     return each.kind
 
 
@@ -130,10 +134,12 @@ def count_words(comparison: Comparison) -> str:
     )
     if others:
         parts.append("defaults of flags that no deployment gives change")
-    respelled = sum(each.respelled for each in every)
-    if respelled:
-        has = "has" if respelled == 1 else "have"
-        parts.append(f"{_counted(respelled, 'deployment')} {has} another command line and the same effect")
+    launched = sum(each.respelled and bool(each.removed or each.added) for each in every)
+    respelled = sum(each.respelled for each in every) - launched
+    for count, what in ((launched, "command line"), (respelled, "spelling")):
+        if count:
+            has = "has" if count == 1 else "have"
+            parts.append(f"{_counted(count, 'deployment')} {has} another {what} and the same effect")
     return ", ".join(parts) or NO_CHANGE
 
 
