@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import SPELLINGS, ModelConfig
+from eaglecfg.engines.resolve import OVERRIDES
 from eaglecfg.record import replace
 
-FLAG = "json_model_override_args"
-LABEL = " with json_model_override_args"
+LABEL = f" with {OVERRIDES}"
 """Follows the name of a file whose values may be the override's."""
 
 

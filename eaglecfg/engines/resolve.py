@@ -13,6 +13,9 @@ from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.engines.numerals import whole
 from eaglecfg.record import record
 
+OVERRIDES = "json_model_override_args"
+"""The flag whose object is laid over the configs of target and draft alike."""
+
 Origin = Literal["asked", "default", "rewritten", "refused", "ignored", "unknown"]
 
 
@@ -106,7 +109,7 @@ class Resolution:
         ``config`` itself where they change nothing: a key that a draft's class ignores stays what the file
         says of its training.
         """
-        changes = override_args(self.asked("json_model_override_args"))
+        changes = override_args(self.asked(OVERRIDES))
         if not changes:
             return config
         from eaglecfg.engines.overrides import laid_over

@@ -199,3 +199,9 @@ def _as_seen(checkpoint: CheckpointFacts, resolution: Resolution) -> CheckpointF
     """``checkpoint`` with the config that the engine sees, overrides included."""
     config = None if checkpoint.config is None else resolution.overridden(checkpoint.config)
     return checkpoint if config is checkpoint.config else replace(checkpoint, config=config)
+
+
+def engine_label(context: Context) -> str:
+    """``sglang 0.5.14``."""
+    assert context.engine is not None
+    return f"{context.engine.name} {context.engine.version}"

@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from eaglecfg.engines.resolve import OVERRIDES
 from eaglecfg.errors import ConfigUnreadable, UsageError, ValueFromLaunch
 from eaglecfg.record import replace
 from eaglecfg.rules.context import Checkpoints, Context, deployment_context
@@ -335,7 +336,7 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
 
 
 def _with_override(finding: Finding, context: Context) -> Finding:
-    if context.argument("json_model_override_args") is None:
+    if context.argument(OVERRIDES) is None:
         return finding
     from eaglecfg.rules.overridden import with_override  # few files have one
 

@@ -10,7 +10,7 @@ from typing import Any
 from eaglecfg.engines.flags import UNREADABLE
 from eaglecfg.errors import UsageError
 from eaglecfg.record import replace as record_replace
-from eaglecfg.review.difference.alike import alike_in_effect
+from eaglecfg.review.difference.alike import Pair
 from eaglecfg.review.difference.as_read import inert
 from eaglecfg.review.difference.contents import CONTENT, content_facts, is_served, prompts_fact
 from eaglecfg.review.difference.effect import (
@@ -300,18 +300,19 @@ def _deployments(old: Mapping[str, Effect], new: Mapping[str, Effect]) -> Iterat
 
 
 def _deployment(name: str, old: Effect, new: Effect) -> DeploymentDifference:
+    pair = Pair(old, new)
     changes = tuple(
-        replace(each, in_effect=not alike_in_effect(each.group, each.name, old, new))
+        replace(each, in_effect=not pair.alike_in_effect(each.group, each.name))
         for each in changes_between(old, new)
     )
     removed = tuple(_without(old.launch, new.launch))
     added = tuple(_without(new.launch, old.launch))
-    kind = "same" if _runs_alike(changes, (*removed, *added), old, new) else "changed"
+    kind = "same" if _runs_alike(changes, (*removed, *added), pair, old, new) else "changed"
     return DeploymentDifference(name, kind, "", changes, removed, added, old, new)
 
 
 def _runs_alike(
-    changes: Sequence[Change], options: Sequence[tuple[str, ...]], old: Effect, new: Effect
+    changes: Sequence[Change], options: Sequence[tuple[str, ...]], pair: Pair, old: Effect, new: Effect
 ) -> bool:
     """Whether all that differs is what is asked for, and the engine runs the same with both."""
     if any(each.in_effect for each in changes):
@@ -320,7 +321,7 @@ def _runs_alike(
     if one is None or two is None:
         return not options
     flags = {two.facts.flags.canonical(each[0]) for each in options}
-    return all(alike_in_effect("setting", flag, old, new) for flag in flags)
+    return all(pair.alike_in_effect("setting", flag) for flag in flags)
 
 
 def changes_between(old: Effect, new: Effect) -> Iterator[Change]:

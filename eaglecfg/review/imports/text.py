@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from eaglecfg.record import record
+from eaglecfg.record import record, replace
 from eaglecfg.source.secrets import is_secret_name, masked
 
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,80})=([^\s}'\"]+)")
@@ -62,16 +62,8 @@ def joined(pieces: Sequence[Text], between: str = "") -> Text:
 
 def behind(text: Text, separator: str) -> Text:
     """What stands behind the first separator."""
-    begin = text.text.find(separator) + len(separator)
-    kept = [
-        ((start - begin, end - begin), names)
-        for (start, end), names in zip(text.holes, text.names, strict=False)
-        if start >= begin
-    ]
-    unknown = tuple(dict.fromkeys(name for _, names in kept for name in names)) or text.unknown
-    return Text(
-        text.text[begin:], unknown, tuple(hole for hole, _ in kept), tuple(names for _, names in kept)
-    )
+    part = _part(text, text.text.find(separator) + len(separator), len(text.text))
+    return part if part.unknown else replace(part, unknown=text.unknown)
 
 
 def split(text: Text, separator: str) -> list[Text]:
@@ -82,17 +74,22 @@ def split(text: Text, separator: str) -> list[Text]:
         at = len(text.text) if at < 0 else at
         inside = next((end for start, end in text.open_parts if start <= at < end), 0)
         if not inside:
-            kept = [
-                ((a - begin, b - begin), names)
-                for (a, b), names in zip(text.open_parts, text.names, strict=True)
-                if begin <= a and b <= at
-            ]
-            unknown = tuple(dict.fromkeys(name for _, names in kept for name in names))
-            holes, named = tuple(hole for hole, _ in kept), tuple(names for _, names in kept)
-            out.append(Text(text.text[begin:at], unknown, holes, named))
+            out.append(_part(text, begin, at))
             begin = at + len(separator)
         at = inside or at + 1
     return out
+
+
+def _part(text: Text, begin: int, end: int) -> Text:
+    """What stands from ``begin`` to ``end``, with what is not known of it."""
+    kept = [
+        ((a - begin, b - begin), names)
+        for (a, b), names in zip(text.open_parts, text.names, strict=True)
+        if begin <= a and b <= end
+    ]
+    unknown = tuple(dict.fromkeys(name for _, names in kept for name in names))
+    holes, named = tuple(hole for hole, _ in kept), tuple(names for _, names in kept)
+    return Text(text.text[begin:end], unknown, holes, named)
 
 
 def not_known(name: str) -> Text:

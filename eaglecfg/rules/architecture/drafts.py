@@ -58,9 +58,3 @@ def eagle3_classes(context: Context) -> dict[str, str]:
         for name in facts.drafts:
             out.setdefault(name, facts.version)
     return out
-
-
-def engine_label(context: Context) -> str:
-    """``sglang 0.5.14``."""
-    assert context.engine is not None
-    return f"{context.engine.name} {context.engine.version}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.architecture.algorithms import known_algorithms
-from eaglecfg.rules.architecture.drafts import algorithm, engine_label, mark_lines, marks
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import algorithm, mark_lines, marks
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
-from eaglecfg.rules.architecture.drafts import engine_label, mark_lines, marks, runs_eagle3, tensor
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import mark_lines, marks, runs_eagle3, tensor
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, either, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from eaglecfg.rules.architecture.algorithms import known_algorithms
-from eaglecfg.rules.architecture.drafts import algorithm, engine_label
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import algorithm
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.files.target_names import layers, whole_target
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.engines.boundaries import effective_boundaries
-from eaglecfg.rules.architecture.drafts import eagle3_classes, engine_label, runs_eagle3
+from eaglecfg.rules.architecture.drafts import eagle3_classes, runs_eagle3
 from eaglecfg.rules.architecture.ec502_draft_of_another_kind import OTHER_KINDS
 from eaglecfg.rules.architecture.ec505_draft_class_of_target import is_language_model
 from eaglecfg.rules.capture.ids import BLOCK, KEY, at_top, spelled
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, either
 from eaglecfg.rules.model import Finding, Item, Need, NotChecked, Rule, Severity, Today
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import engine_label, mark_lines, marks, runs_eagle3
+from eaglecfg.rules.architecture.drafts import mark_lines, marks, runs_eagle3
 from eaglecfg.rules.architecture.ec502_draft_of_another_kind import OTHER_KINDS
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.config import ModelConfig
-from eaglecfg.rules.architecture.drafts import engine_label
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, shown
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import eagle3_classes, engine_label, runs_eagle3
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import eagle3_classes, runs_eagle3
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, either
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

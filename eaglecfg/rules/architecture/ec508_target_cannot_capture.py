@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import engine_label, runs_eagle3
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import runs_eagle3
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.architecture.algorithms import any_case, first_version, known_algorithms, nearest
-from eaglecfg.rules.architecture.drafts import algorithm, engine_label
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.architecture.drafts import algorithm
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Evidence, Finding, Fix, Item, Need, NotChecked, Rule, Severity, Today
 
 

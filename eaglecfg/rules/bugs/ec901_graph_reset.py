@@ -8,7 +8,6 @@ from eaglecfg.engines.boundaries import effective_boundaries
 from eaglecfg.rules.capture.ids import (
     depth_line,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     layers,
@@ -17,7 +16,7 @@ from eaglecfg.rules.capture.ids import (
     third_points,
 )
 from eaglecfg.rules.capture.reach import FOLLOWS, OUT_OF_REACH
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
 

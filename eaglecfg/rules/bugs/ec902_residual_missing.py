@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.ids import engine_label, engine_line, target_config
+from eaglecfg.rules.capture.ids import engine_line, target_config
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.versions import all_versions, in_words

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.engines.fusion import OFF, fusion_of
-from eaglecfg.rules.capture.ids import engine_label, engine_line, target_config
+from eaglecfg.rules.capture.ids import engine_line, target_config
 from eaglecfg.rules.capture.reach import FOLLOWS, OUT_OF_REACH
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
 

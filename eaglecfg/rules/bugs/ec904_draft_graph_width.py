@@ -12,10 +12,10 @@ from eaglecfg.engines.reading import IDS_KEY
 from eaglecfg.engines.wiring import Wiring
 from eaglecfg.rules.arguments.backends import gpu_of
 from eaglecfg.rules.arguments.shape import algorithm
-from eaglecfg.rules.capture.ids import counted, draft_config, engine_label, ids_path, target_config
+from eaglecfg.rules.capture.ids import counted, draft_config, ids_path, target_config
 from eaglecfg.rules.capture.reach import OUT_OF_REACH
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, either, key_line
 from eaglecfg.rules.model import (
     Evidence,

@@ -8,7 +8,6 @@ from eaglecfg.rules.capture.elsewhere import captures_of, ids_for, versions_capt
 from eaglecfg.rules.capture.ids import (
     depth_line,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     layers,
@@ -17,7 +16,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.source.span import KeyPath
 

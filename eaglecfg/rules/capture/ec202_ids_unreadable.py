@@ -10,14 +10,13 @@ from eaglecfg.rules.capture.ids import (
     KEY,
     Listed,
     draft_config,
-    engine_label,
     ids_path,
     in_block,
     key_line,
     spelled,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import shown
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 

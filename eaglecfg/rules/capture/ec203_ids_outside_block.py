@@ -15,7 +15,6 @@ from eaglecfg.rules.capture.ids import (
     counted,
     depth_line,
     draft_config,
-    engine_label,
     engine_line,
     ids_path,
     in_block,
@@ -25,7 +24,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import wiring
 

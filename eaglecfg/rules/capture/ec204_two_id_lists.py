@@ -9,14 +9,13 @@ from eaglecfg.rules.capture.ids import (
     KEY,
     at_top,
     draft_config,
-    engine_label,
     ids_path,
     in_block,
     key_line,
     spelled,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 

@@ -9,7 +9,6 @@ from eaglecfg.rules.capture.elsewhere import captures_of
 from eaglecfg.rules.capture.ids import (
     depth_line,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
@@ -20,7 +19,7 @@ from eaglecfg.rules.capture.ids import (
     third_points,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.versions import in_words, newest_version
 

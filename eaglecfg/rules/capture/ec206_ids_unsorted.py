@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.engines.boundaries import effective_boundaries
 from eaglecfg.rules.capture.ids import (
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
@@ -16,7 +15,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.ids import engine_label, target_config
+from eaglecfg.rules.capture.ids import target_config
 from eaglecfg.rules.capture.reach import FOLLOWS, NEEDS, finding, reason
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Item, Rule, Severity, Today
 
 

@@ -9,7 +9,6 @@ from eaglecfg.rules.capture.elsewhere import ids_for
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
@@ -18,7 +17,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import wiring

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
     spelled,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

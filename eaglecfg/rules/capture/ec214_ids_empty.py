@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.ids import draft_config, engine_label, ids_path, in_block, key_line
+from eaglecfg.rules.capture.ids import draft_config, ids_path, in_block, key_line
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 
 

@@ -8,9 +8,9 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import TensorFact
 from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.capture.ec212_state_count import fusion
-from eaglecfg.rules.capture.ids import BLOCK, draft_config, engine_label, ids_path, target_config
+from eaglecfg.rules.capture.ids import BLOCK, draft_config, ids_path, target_config
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import shown, tensor_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.shapes.expected import wiring

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from eaglecfg.rules.capture.ec212_state_count import fusion
 from eaglecfg.rules.capture.ids import (
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
@@ -15,7 +14,7 @@ from eaglecfg.rules.capture.ids import (
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, tensor_line
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
 

@@ -11,7 +11,6 @@ from eaglecfg.rules.capture.ids import (
     at_top,
     depth_line,
     draft_config,
-    engine_label,
     engine_line,
     ids_line,
     ids_path,
@@ -22,7 +21,7 @@ from eaglecfg.rules.capture.ids import (
     third_points,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
 

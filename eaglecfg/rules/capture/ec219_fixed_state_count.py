@@ -9,14 +9,13 @@ from eaglecfg.engines.wiring import wiring_of
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
-    engine_label,
     ids_line,
     ids_path,
     spelled,
     target_config,
 )
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, Rule, Severity, Today
 from eaglecfg.rules.versions import later_versions
 

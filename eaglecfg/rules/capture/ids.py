@@ -7,6 +7,7 @@ from typing import Any
 
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.locate import locate
+from eaglecfg.engines.resolve import OVERRIDES
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown
@@ -81,12 +82,6 @@ def layers(context: Context) -> int | None:
     return context.boundaries.layers if context.boundaries is not None else None
 
 
-def engine_label(context: Context) -> str:
-    """``sglang 0.5.14``."""
-    assert context.engine is not None
-    return f"{context.engine.name} {context.engine.version}"
-
-
 def key_line(config: ModelConfig, listed: Listed, note: str = "") -> Evidence:
     """The line of config.json that holds ``listed``."""
     place = locate(config, listed.key)
@@ -117,8 +112,8 @@ def engine_line(context: Context) -> Evidence:
 
 def ids_path(context: Context) -> KeyPath:
     """Where the YAML file speaks of the ids: an override, ``capture.layer_ids``, else the checkpoint."""
-    if BLOCK in str(context.argument("json_model_override_args")):
-        return context.argument_path("json_model_override_args")
+    if BLOCK in str(context.argument(OVERRIDES)):
+        return context.argument_path(OVERRIDES)
     if context.model.capture.layer_ids is not None:
         return context.where("capture", "layer_ids")
     return context.where("draft", "checkpoint")

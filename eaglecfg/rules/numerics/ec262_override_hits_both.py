@@ -8,7 +8,7 @@ from typing import Any
 from eaglecfg.checkpoint.config import SPELLINGS, ModelConfig
 from eaglecfg.checkpoint.jsonfiles import TEXT_KEYS
 from eaglecfg.engines.config_classes import USUAL
-from eaglecfg.engines.resolve import override_args
+from eaglecfg.engines.resolve import OVERRIDES, override_args
 from eaglecfg.engines.wiring import Wiring, wiring_of
 from eaglecfg.record import replace
 from eaglecfg.rules.causes import UNLOADABLE
@@ -17,7 +17,6 @@ from eaglecfg.rules.evidence import config_line, key_line, shown
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.numerics.honoured import draft_fact
 
-FLAG = "json_model_override_args"
 SHAPES = (
     "architectures",
     "num_hidden_layers",
@@ -37,7 +36,6 @@ DEFAULTED = ("num_key_value_heads", "head_dim", "tie_word_embeddings")
 
 DEFAULT_ACT = "silu"
 """hidden_act of the draft's config classes where the file has none."""
-
 
 HEADS = "num_attention_heads"
 """What the config of a text model must have (SGLang 0.5.23, srt/utils/hf_transformers/common.py:605)."""
@@ -65,7 +63,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
     Keys to which a tensor testifies are for the rules of their own, which see the config with the override.
     """
-    given = override_args(ctx.argument(FLAG))
+    given = override_args(ctx.argument(OVERRIDES))
     if not given or not ctx.speculates or ctx.draft_file is None:
         yield NotApplicable()
         return
@@ -79,7 +77,7 @@ def check(ctx: Context) -> Iterator[Item]:
     changed = [key for key in given if seen.raw.get(key) != config.raw.get(key)]
     hard = [key for key in changed if key in SHAPES and _rebuilds(ctx, key)]
     unseen = [key for key in changed if key in BLOCKS and _rewires(ctx, key)]
-    soft = [key for key in changed if _turns(ctx, key) or (key == NORM and _norms(ctx))]
+    soft = [key for key in changed if _turns(ctx, key, given) or (key == NORM and _norms(ctx, given[NORM]))]
     said = (
         (hard, Severity.ERROR, "the draft is then built for other weights than it has"),
         (
@@ -97,7 +95,7 @@ def check(ctx: Context) -> Iterator[Item]:
             f"json_model_override_args sets {key} to {shown(given[key])} in the draft too, whose "
             f"{config.file} has "
             f"{shown(config.raw[key]) if key in config.raw else 'no such key'}",
-            path=ctx.argument_path(FLAG),
+            path=ctx.argument_path(OVERRIDES),
             severity=severity,
             why=f"SGLang applies the override to target and draft alike; {outcome}",
             help=f"write {key} into the target's config.json instead of overriding it"
@@ -124,7 +122,7 @@ def _part(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
     config = ctx.draft_file
     return Finding(
         f"json_model_override_args sets {key} in the draft too, whose {config.file} has no such part",
-        path=ctx.argument_path(FLAG),
+        path=ctx.argument_path(OVERRIDES),
         today=Today.CRASH_AT_START,
         why=f"SGLang applies the override to target and draft alike and then looks for the draft's {HEADS} "
         f"in {key}, where there is none: it stops while it reads the draft's config",
@@ -167,7 +165,7 @@ def _lost(ctx: Context, given: Mapping[str, Any]) -> Finding | None:
     wanted = {theta for _, theta, _ in losers.values()}
     return Finding(
         f"json_model_override_args sets {key} without a rope_theta: {each}",
-        path=ctx.argument_path(FLAG),
+        path=ctx.argument_path(OVERRIDES),
         why=f"sglang {ctx.engine.version} keeps rope_theta inside rope_parameters, of which rope_scaling is "
         "another name, and the override replaces them whole, in target and draft alike",
         help=f'put "rope_theta": {next(iter(wanted)):.10g} into the {key} of the override'
@@ -194,18 +192,17 @@ def _rebuilds(ctx: Context, key: str) -> bool:
     return key not in DEFAULTED if before is None else before != after
 
 
-def _turns(ctx: Context, key: str) -> bool:
+def _turns(ctx: Context, key: str, given: Mapping[str, Any]) -> bool:
     """Whether ``key`` of the override is read in the draft and makes its positions turn in another way."""
     assert ctx.draft_file is not None
     fact = draft_fact(ctx)
     if key not in ROPE_KEYS:
         return key.startswith("rope_") and (fact is None or fact.family != "llama")
     if key == STYLE:
-        return bool(override_args(ctx.argument(FLAG))[key]) != bool(ctx.draft_file.raw.get(key, True))
+        return bool(given[key]) != bool(ctx.draft_file.raw.get(key, True))
     assert ctx.engine is not None
     from eaglecfg.engines.override_rope import rope_with
 
-    given = override_args(ctx.argument(FLAG))
     before = rope_with(ctx.engine, ctx.draft_file, {})
     after = rope_with(ctx.engine, ctx.draft_file, {name: given[name] for name in ROPE_KEYS if name in given})
     if before is None or after is None:
@@ -213,9 +210,10 @@ def _turns(ctx: Context, key: str) -> bool:
     return before != after and rope_with(ctx.engine, ctx.draft_file, {key: given[key]}) != before
 
 
-def _norms(ctx: Context) -> bool:
+def _norms(ctx: Context, given: Any) -> bool:
+    """Whether ``given`` is another rms_norm_eps than the draft's own."""
     assert ctx.draft_file is not None
-    given, stands = override_args(ctx.argument(FLAG))[NORM], ctx.draft_file.raw.get(NORM)
+    stands = ctx.draft_file.raw.get(NORM)
     if stands is None and ctx.draft_file.value("model_type", USUAL) in USUAL_NORM:
         stands = DEFAULT_NORM
     return bool(given != stands)

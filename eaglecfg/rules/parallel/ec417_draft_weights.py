@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import prod
 
@@ -10,10 +9,8 @@ from eaglecfg.checkpoint.dtypes import BITS
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.parallel.memory import bytes_of, gib
 from eaglecfg.rules.parallel.ranks import ranks, unsettled
-
-GIB = 1 << 30
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B?\s*", re.IGNORECASE)
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -39,8 +36,8 @@ def check(ctx: Context) -> Iterator[Item]:
     if least <= left:
         return
     yield Finding(
-        f"the draft needs at least {_gib(least)} on each GPU, but mem_fraction_static {fraction} leaves "
-        f"{_gib(left)} beside the target and the cache",
+        f"the draft needs at least {gib(least)} on each GPU, but mem_fraction_static {fraction} leaves "
+        f"{gib(left)} beside the target and the cache",
         path=ctx.argument_path("mem_fraction_static"),
         why=f"sglang {ctx.engine.version} fills the cache before it loads the draft, and runs out of memory",
         help="lower mem_fraction_static, or run 0.5.14 or later, which loads the draft first",
@@ -52,22 +49,9 @@ def check(ctx: Context) -> Iterator[Item]:
             ),
         ),
         related=((ctx.where("hardware", "gpu_memory"), "memory of one GPU"),),
-        arithmetic=(f"{_gib(memory)} × (1 − {fraction}) = {_gib(left)}",),
+        arithmetic=(f"{gib(memory)} × (1 − {fraction}) = {gib(left)}",),
         values={"draft_bytes": least, "left_bytes": left},
     )
-
-
-def bytes_of(text: str) -> int | None:
-    """Bytes behind ``96GiB``, ``80 GB`` or ``81920 MiB``; None where the text is no size."""
-    found = _SIZE.fullmatch(text)
-    if found is None:
-        return None
-    number, unit, binary = found.groups()
-    return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(unit.upper() or " "))
-
-
-def _gib(size: int) -> str:
-    return f"{size / GIB:.2f} GiB"
 
 
 RULE = Rule(

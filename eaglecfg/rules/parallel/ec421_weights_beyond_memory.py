@@ -8,9 +8,9 @@ from eaglecfg.checkpoint.quantization import declared
 from eaglecfg.rules.causes import UNLOADABLE
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.parallel.memory import GIB, bytes_of, gib
 from eaglecfg.rules.parallel.ranks import ranks, unsettled
 
-GIB = 1 << 30
 ELSEWHERE = (
     *("quantization", "torchao_config", "modelopt_quant", "quantize_and_serve", "rl_quant_profile"),
     *("encoder_only", "language_only", "custom_weight_loader", "json_model_override_args"),
@@ -57,26 +57,24 @@ def check(ctx: Context) -> Iterator[Item]:
     cut = f"tp_size {shared}" + (f" × pp_size {stages}" if stages > 1 else "")
     assert hardware is not None
     yield Finding(
-        f"the target's layers take at least {_gib(each)} on each GPU ({cut}), but gpu_memory is "
+        f"the target's layers take at least {gib(each)} on each GPU ({cut}), but gpu_memory is "
         f"{hardware.gpu_memory}",
         path=ctx.where("hardware", "gpu_memory"),
         why="the server runs out of memory while it loads the weights",
         help=f"use at least {-(-least // memory)} GPUs, larger ones, or a quantised checkpoint",
         evidence=(
-            Evidence(ctx.target.shown, "*.safetensors", _gib(stored), f"of which {_gib(least)} are counted"),
+            Evidence(ctx.target.shown, "*.safetensors", gib(stored), f"of which {gib(least)} are counted"),
         ),
         related=((ctx.where("parallel", "tp_size"), f"{shared} tensor-parallel ranks"),)
         if ctx.model.parallel.tp_size > 1
         else (),
-        arithmetic=(f"{_gib(least)} ÷ {shared * stages} = {_gib(each)}",),
+        arithmetic=(f"{gib(least)} ÷ {shared * stages} = {gib(each)}",),
         values={"least_bytes": each, "gpu_memory_bytes": memory, "ranks": shared * stages},
     )
 
 
 def at_most(text: str) -> int | None:
     """The most bytes behind ``24GiB`` or ``24GB``: vendors write either for the same card."""
-    from eaglecfg.rules.parallel.ec417_draft_weights import bytes_of
-
     size = bytes_of(text)
     if not size:
         return None
@@ -98,10 +96,6 @@ def _offloaded(ctx: Context) -> int:
     size = ctx.argument(OFFLOAD)
     number = float(size) if isinstance(size, int | float) and not isinstance(size, bool) else 0.0
     return int(number * GIB) if 0 < number < 1e6 else 0
-
-
-def _gib(size: int) -> str:
-    return f"{size / GIB:.2f} GiB"
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from typing import Any
 
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.checkpoint.locate import locate
+from eaglecfg.engines.resolve import OVERRIDES
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import config_line, shown, tensor_line
 from eaglecfg.rules.model import (
@@ -70,7 +71,7 @@ def _reads_none(context: Context) -> bool:
     if config is None or _IDS in config.raw or (isinstance(block, dict) and _IDS in block):
         return False
     return (block is None or isinstance(block, dict)) and "eagle_config" not in str(
-        context.argument("json_model_override_args")
+        context.argument(OVERRIDES)
     )
 
 

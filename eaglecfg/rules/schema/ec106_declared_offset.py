@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from eaglecfg.engines.boundaries import Boundaries
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.model import (
     Evidence,
     Finding,
@@ -37,7 +37,7 @@ def check(context: Context) -> Iterator[Item]:
     ids = found.ids if found.ids is not None else context.model.capture.layer_ids
     expected = [each + declared for each in ids] if ids is not None else None
     assert context.engine is not None
-    engine = f"{context.engine.name} {context.engine.version}"
+    engine = engine_label(context)
     yield Finding(
         _message(engine, declared, ids, expected, found),
         path=context.where("capture", "offset"),

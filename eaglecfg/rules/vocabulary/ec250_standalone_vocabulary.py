@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.rules.causes import UNLOADABLE
-from eaglecfg.rules.context import Context
+from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 
@@ -31,7 +31,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     if not compares and abs(draft - target) < PADDING:
         return
-    label = f"{ctx.engine.name} {ctx.engine.version}"
+    label = engine_label(ctx)
     yield Finding(
         f"algorithm STANDALONE needs a draft with the target's vocabulary of {target}, but "
         f"{ctx.draft.config.file} has vocab_size {draft}",

@@ -10,7 +10,7 @@ import pytest
 
 from eaglecfg.rules.examples import materialize
 from eaglecfg.rules.outcome import Report
-from eaglecfg.rules.parallel.ec417_draft_weights import bytes_of
+from eaglecfg.rules.parallel.memory import bytes_of
 from eaglecfg.rules.runner import validate
 from eaglecfg.source.read import read_document
 
