@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from statistics import median
 
 from eaglecfg.tune.history import ROUND, History, Launch
 
 PARTS = ("startup", "warmup", "measure", "stop")
 NAMES = dict(zip((*PARTS, "other"), ("start-up", "warm-up", "measurement", "stop", "rest"), strict=True))
 
+COLD = 2.0
+"""A start-up of more than so many medians compiled or read what the others found ready: seen 185 s where
+others took 50 (`studies/results/tiny-tp2-steps.md`), and 86 against 50 where nothing had to be compiled."""
+FEWEST_STARTS = 4
+"""Fewer launches have no usual start-up."""
 WORTH_A_WORD = 1.0
 """Seconds of waiting; looking whether a GPU is empty takes some milliseconds."""
 
@@ -19,7 +25,8 @@ WORTH_A_WORD = 1.0
 class Account:
     """``seconds`` in finished launches, failed ones included; ``shares`` of them by part, ``other`` is
     the rest. Not among them: ``waited``, seconds before launches until their GPUs were free, and ``cut_off``
-    launches, which ended with the coordinator or by its interruption."""
+    launches, which ended with the coordinator or by its interruption. ``cold`` are the seconds of start-up of
+    launches that took more than COLD times the median, ``usual_start_s``, by their number."""
 
     launches: int
     failed: int
@@ -27,6 +34,8 @@ class Account:
     shares: Mapping[str, float]
     waited: float = 0.0
     cut_off: int = 0
+    cold: Mapping[int, float] = field(default_factory=dict)
+    usual_start_s: float = 0.0
 
     @property
     def per_hour(self) -> float:
@@ -39,6 +48,8 @@ def account_of(history: History) -> Account:
     seconds = history.busy_s
     sums = {part: sum(item.timings.get(part, 0.0) for item in history.launches) for part in PARTS}
     sums["other"] = max(0.0, seconds - sum(sums.values()))
+    starts = {item.n: item.timings.get("startup", item.startup_s) for item in history.launches if item.ok}
+    usual = median(starts.values()) if len(starts) >= FEWEST_STARTS else 0.0
     return Account(
         len(history.launches),
         sum(not item.ok for item in history.launches),
@@ -46,6 +57,8 @@ def account_of(history: History) -> Account:
         {part: spent / seconds if seconds else 0.0 for part, spent in sums.items()},
         sum(item.timings.get("waited", 0.0) for item in history.launches),
         history.cut_off,
+        {number: spent for number, spent in starts.items() if usual and spent > COLD * usual},
+        usual,
     )
 
 
@@ -66,6 +79,17 @@ def account_line(account: Account) -> str:
     if account.waited >= WORTH_A_WORD:
         more.append(f"{account.waited:.0f} s of waiting for GPUs in use")
     return f"{line} On top: {' and '.join(more)}." if more else line
+
+
+def cold_words(account: Account) -> list[str]:
+    """That launches found caches cold, which may have made what they measured slower too."""
+    if not account.cold:
+        return []
+    each = ", ".join(f"launch {number} {spent:.0f} s" for number, spent in account.cold.items())
+    return [
+        f"Start-up took {account.usual_start_s:.0f} s (median), but {each}: with cold caches a launch may be "
+        f'slower in what it measures, too. "eaglecfg tune check" beforehand warms them.'
+    ]
 
 
 HEADER = ("launch", "setting", "phase", "tok/s", "accept", "ms/step", "start-up s", "stop s", "whole s")

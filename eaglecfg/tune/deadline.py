@@ -6,6 +6,7 @@ import datetime
 import re
 import time
 from collections.abc import Callable
+from statistics import fmean
 
 from eaglecfg.errors import UsageError
 from eaglecfg.schema.study import Budget
@@ -54,9 +55,10 @@ class Deadline:
         return min(left) if left else None
 
     def search_over(self, design: Design, history: History, now: float) -> bool:
-        """Whether one launch more would take the time that is kept for the rounds."""
+        """Whether one launch more would take the time that is kept for the rounds. The first launch, which
+        finds caches cold, tells too little of what others take to end a search."""
         left = self.left_s(history, now)
-        if left is None or design.mode == "rounds":
+        if left is None or design.mode == "rounds" or len(history.timed) == 1:
             return False
         launches = left / launch_seconds(history, self.assumed_s)
         kept = rounds_kept(design, len(history.paid()) + launches)
@@ -93,6 +95,10 @@ def rounds_kept(design: Design, launches: float) -> int:
 
 
 def launch_seconds(history: History, assumed_s: float) -> float:
-    """Seconds that a launch takes: the mean of those seen, else what is assumed."""
+    """Seconds that a launch takes: the mean of those seen but the first, which compiles kernels and fills
+    caches that the others find; halfway to what is assumed where the first is the only one; before that what
+    is assumed."""
     seen = [item.seconds for item in history.timed]
-    return sum(seen) / len(seen) if seen else assumed_s
+    if not seen:
+        return assumed_s
+    return fmean(seen[1:]) if len(seen) > 1 else min(seen[0], (seen[0] + assumed_s) / 2)

@@ -178,10 +178,11 @@ def tie_set(
 ) -> tuple[str, ...]:
     """``best`` and every arm whose loss against it is not shown to exceed ``margin``, best first.
 
-    What leads of many arms was lucky, so the level is shared among all of them, as that of the intervals is.
+    What leads of many arms was lucky, so the level is shared among all of them, and it is the level of the
+    intervals: where the best is not shown to beat the baseline, the baseline is tied with it.
     """
     kept = [best]
-    level = 1 - alpha / max(len(rounds) - 1, 1)
+    level = 1 - alpha / 2 / max(len(rounds) - 1, 1)
     for arm in rounds:
         if arm == best:
             continue

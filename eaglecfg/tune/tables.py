@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from eaglecfg.tune.account import HEADER, account_line, launches
+from eaglecfg.tune.account import HEADER, account_line, cold_words, launches
 from eaglecfg.tune.conclusion import interval, percent, slower_words, spread_words
 from eaglecfg.tune.cycle import cycle_lines
 from eaglecfg.tune.drift import MOST_DRIFTS
@@ -233,7 +233,7 @@ def footnotes(results: Results) -> list[str]:
         "step, ms/step the time of one verify step (one decode step when off), both pooled over all requests."
     ]
     if results.account is not None and results.account.launches:
-        notes.append(account_line(results.account))
+        notes += [account_line(results.account), *cold_words(results.account)]
     if results.analysis is not None:
         notes.append(
             f"Intervals: 95 %, {results.analysis.method}, {results.analysis.rounds} launches a setting, "

@@ -77,6 +77,19 @@ def test_a_setting_as_good_as_the_luckiest_stays_among_the_ties(arms: int, count
     assert share(whole) >= 0.8
 
 
+@pytest.mark.parametrize("count", [2, 3, 5, 8])
+def test_a_baseline_that_nothing_is_shown_to_beat_is_tied_with_the_best(count: int) -> None:
+    rng = random.Random(count)
+    beaten = []
+    for _ in range(400):
+        effects = [0.0, *(rng.uniform(-0.1, 0.25) for _ in range(4))]
+        found = compare(rounds(rng, effects, [0.05] * 5, count), "0")
+        above = any(item.arm == found.best and item.low > 1 for item in found.comparisons)
+        beaten.append(above)
+        assert above or "0" in found.ties
+    assert 0.1 < share(beaten) < 0.95
+
+
 @pytest.mark.parametrize(("count", "arms"), [(3, 5), (5, 6), (8, 6)])
 def test_the_gain_that_is_promised_is_found_as_often_as_promised(count: int, arms: int) -> None:
     gain = math.log1p(resolvable(0.02, count, arms))

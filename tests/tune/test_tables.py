@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from eaglecfg.tune.account import account_line, account_of
+from eaglecfg.tune.account import account_line, account_of, cold_words
 from eaglecfg.tune.gains import Gain
 from eaglecfg.tune.results import Results, make_results
 from eaglecfg.tune.rows import Row
@@ -83,6 +83,23 @@ def test_waits_and_cut_off_launches_are_told_besides_the_time_in_launches() -> N
     both = account_line(account_of(replace(plain, launches=waiting, cut_off=1)))
     assert both.endswith(" On top: 1 launch cut off and 43 s of waiting for GPUs in use.")
     assert account_line(account_of(replace(plain, cut_off=2))).endswith(" On top: 2 launches cut off.")
+
+
+def started(*seconds: float) -> list[str]:
+    study = Simulation(make(STEPS, profile="demo"), by_steps, random.Random(3), 0.02)
+    study.run(len(seconds))
+    launched = [
+        replace(item, timings={"startup": spent})
+        for item, spent in zip(study.history.launches, seconds, strict=True)
+    ]
+    return cold_words(account_of(replace(study.history, launches=tuple(launched))))
+
+
+def test_a_launch_that_found_caches_cold_is_named() -> None:
+    (words,) = started(185.2, 71.8, 46.2, 50.2, 44.7)
+    assert words.startswith("Start-up took 50 s (median), but launch 1 185 s: with cold caches")
+    assert started(86.0, 50.0, 54.0, 56.0) == []
+    assert started(185.2, 50.0, 50.0) == [], "three starts have no usual one"
 
 
 def test_intervals_stand_below_the_gains_and_marks_below_the_names() -> None:
