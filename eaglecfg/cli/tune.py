@@ -234,7 +234,7 @@ def _list_arms(opened: Opened, history: History) -> None:
     done = f" ({len(history.launches)} launches are done)" if history.launches else ""
     click.echo(f"\ntime plan{f' of the whole study{done}' if done else ''}")
     for phase, launches, seconds in time_plan(opened, history):
-        click.echo(f"  {phase:<10}{launches:>5} launches  {seconds:>8}")
+        click.echo(f"  {phase:<10}{launches:>5} {'launch  ' if launches == 1 else 'launches'}  {seconds:>8}")
     click.echo("\narms" if design.arms else "\nbaselines; the space is too large to list")
     for arm in design.arms or design.baselines:
         given = server_command(opened, arm.deployment)

@@ -172,7 +172,8 @@ class Progress:
 
     def _launch(self, step: Wanted, number: int) -> None:
         number = self._done() + 1 if self.check else number
-        self.now = f"launch {number} of {self._total()}: {step.arm.label}"
+        counted = "a launch to fill caches" if step.cold else f"launch {number} of {self._total()}"
+        self.now = f"{counted}: {step.arm.label}"
         self.begun = time.monotonic()
         self.waiting = False
         self._show("starting the server")
@@ -237,6 +238,7 @@ class Progress:
 
     def _ended(self, step: Wanted, launch: Launch) -> None:
         where = f"round {step.round + 1}" if step.phase == ROUND else PHASES[step.phase]
+        where = "fills caches:" if step.cold and launch.ok else where
         head = f"[{self._done():>3}/{self._total()}] {step.arm.label:<16} {where:<8}"
         if not launch.ok:
             self.screen.say(f"{head} failed ({launch.failure}): {launch.message}")
@@ -253,5 +255,5 @@ class Progress:
         words += [f"warm-up never settled at {level}" for level in launch.unsettled]
         words += [f"far behind at {level}, the rest left out" for level in launch.curtailed]
         words += [f"over the limit: {limit}" for limit in launch.limits]
-        words.append(f"{launch.seconds:.1f} s")
+        words.append(f"{launch.seconds:.1f} s" + (", not counted" if step.cold else ""))
         self.screen.say(f"{head} {', '.join(words)}{self._best()}; {self._left()}")

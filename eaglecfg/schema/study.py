@@ -53,6 +53,12 @@ class Launch(StrictModel):
         description="Seconds that a start is expected to take: for the time plan, until launches were seen.",
         examples=[150],
     )
+    fill_caches: bool = Field(
+        default=True,
+        description="Launch the baseline once more, not compared, before anything else since the machine was "
+        "started: it compiles kernels and reads files for the others.",
+        examples=[False],
+    )
     foreign_gpu_mib: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
         description="GPU memory in MiB that programs of others may hold on a GPU when a server is launched; "

@@ -26,7 +26,8 @@ class Account:
     """``seconds`` in finished launches, failed ones included; ``shares`` of them by part, ``other`` is
     the rest. Not among them: ``waited``, seconds before launches until their GPUs were free, and ``cut_off``
     launches, which ended with the coordinator or by its interruption. ``cold`` are the seconds of start-up of
-    launches that took more than COLD times the median, ``usual_start_s``, by their number."""
+    launches that took more than COLD times the median, ``usual_start_s``, by their number. ``filling``
+    launches filled caches: counted here, compared nowhere."""
 
     launches: int
     failed: int
@@ -36,6 +37,7 @@ class Account:
     cut_off: int = 0
     cold: Mapping[int, float] = field(default_factory=dict)
     usual_start_s: float = 0.0
+    filling: int = 0
 
     @property
     def per_hour(self) -> float:
@@ -45,20 +47,21 @@ class Account:
 
 def account_of(history: History) -> Account:
     """Add up a history."""
-    seconds = history.busy_s
-    sums = {part: sum(item.timings.get(part, 0.0) for item in history.launches) for part in PARTS}
+    seconds, launched = history.busy_s, _launched(history)
+    sums = {part: sum(item.timings.get(part, 0.0) for item in launched) for part in PARTS}
     sums["other"] = max(0.0, seconds - sum(sums.values()))
     starts = {item.n: item.timings.get("startup", item.startup_s) for item in history.launches if item.ok}
     usual = median(starts.values()) if len(starts) >= FEWEST_STARTS else 0.0
     return Account(
-        len(history.launches),
-        sum(not item.ok for item in history.launches),
+        len(launched),
+        sum(not item.ok for item in launched),
         seconds,
         {part: spent / seconds if seconds else 0.0 for part, spent in sums.items()},
-        sum(item.timings.get("waited", 0.0) for item in history.launches),
+        sum(item.timings.get("waited", 0.0) for item in launched),
         history.cut_off,
         {number: spent for number, spent in starts.items() if usual and spent > COLD * usual},
         usual,
+        len(history.colds),
     )
 
 
@@ -71,8 +74,9 @@ def account_line(account: Account) -> str:
     """One sentence, and one on what came on top where something did."""
     shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
     failed = f", {account.failed} of them failed" if account.failed else ""
+    filling = f", {_first(account.filling)} to fill caches and not compared" if account.filling else ""
     line = (
-        f"{launches(account.launches)}{failed}, {account.seconds / 60:.1f} minutes, "
+        f"{launches(account.launches)}{failed}{filling}, {account.seconds / 60:.1f} minutes, "
         f"{account.per_hour:.0f} an hour: {shares}."
     )
     more = [f"{launches(account.cut_off)} cut off"] if account.cut_off else []
@@ -88,8 +92,12 @@ def cold_words(account: Account) -> list[str]:
     each = ", ".join(f"launch {number} {spent:.0f} s" for number, spent in account.cold.items())
     return [
         f"Start-up took {account.usual_start_s:.0f} s (median), but {each}: with cold caches a launch may be "
-        f'slower in what it measures, too. "eaglecfg tune check" beforehand warms them.'
+        f"slower in what it measures, too."
     ]
+
+
+def _first(count: int) -> str:
+    return "the first" if count == 1 else f"{count}"
 
 
 HEADER = ("launch", "setting", "phase", "tok/s", "accept", "ms/step", "start-up s", "stop s", "whole s")
@@ -101,14 +109,25 @@ def launch_rows(history: History) -> list[list[str]]:
         [
             str(item.n),
             str(history.arms[item.ran]["label"]),
-            f"round {item.round + 1}" if item.phase == ROUND else item.phase,
+            _phase(item, history),
             *_numbers(item),
             f"{item.timings.get('startup', item.startup_s):.1f}",
             f"{item.timings.get('stop', 0.0):.1f}",
             f"{item.seconds:.1f}",
         ]
-        for item in history.launches
+        for item in _launched(history)
     ]
+
+
+def _phase(item: Launch, history: History) -> str:
+    if item in history.colds:
+        return "fills caches"
+    return f"round {item.round + 1}" if item.phase == ROUND else item.phase
+
+
+def _launched(history: History) -> list[Launch]:
+    """The launches of the study in their order, those among them that filled caches."""
+    return sorted((*history.colds, *history.launches), key=lambda item: item.n)
 
 
 def _numbers(item: Launch) -> list[str]:

@@ -55,10 +55,10 @@ class Deadline:
         return min(left) if left else None
 
     def search_over(self, design: Design, history: History, now: float) -> bool:
-        """Whether one launch more would take the time that is kept for the rounds. The first launch, which
-        finds caches cold, tells too little of what others take to end a search."""
+        """Whether one launch more would take the time that is kept for the rounds. A launch that found caches
+        cold tells too little of what others take to end a search."""
         left = self.left_s(history, now)
-        if left is None or design.mode == "rounds" or len(history.timed) == 1:
+        if left is None or design.mode == "rounds" or (history.colds and not history.warm):
             return False
         launches = left / launch_seconds(history, self.assumed_s)
         kept = rounds_kept(design, len(history.paid()) + launches)
@@ -95,10 +95,9 @@ def rounds_kept(design: Design, launches: float) -> int:
 
 
 def launch_seconds(history: History, assumed_s: float) -> float:
-    """Seconds that a launch takes: the mean of those seen but the first, which compiles kernels and fills
-    caches that the others find; halfway to what is assumed where the first is the only one; before that what
-    is assumed."""
-    seen = [item.seconds for item in history.timed]
-    if not seen:
-        return assumed_s
-    return fmean(seen[1:]) if len(seen) > 1 else min(seen[0], (seen[0] + assumed_s) / 2)
+    """Seconds that a launch takes: the mean of those seen; halfway to what is assumed where only one was seen
+    that found caches cold; before that what is assumed."""
+    if history.warm:
+        return fmean(item.seconds for item in history.warm)
+    seen = fmean(item.seconds for item in history.colds) if history.colds else assumed_s
+    return min(seen, (seen + assumed_s) / 2)

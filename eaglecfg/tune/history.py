@@ -9,6 +9,7 @@ from typing import Any
 from eaglecfg.tune.answers import Compared, judged
 from eaglecfg.tune.arm import OFF
 from eaglecfg.tune.ledger import Event
+from eaglecfg.tune.process import boot_of
 from eaglecfg.tune.statistics import mean
 from eaglecfg.tune.surroundings import Place, comparable
 
@@ -57,6 +58,7 @@ class Launch:
     ``extra``: a launch of the baseline that only looks whether that speed has moved.
     ``agreement`` is the mean share of its greedy answers up to the first difference from those of a launch of
     the baseline ``against``, ``compared`` what was counted there; None where nothing was compared.
+    ``boot`` is the machine's boot id at its time.
     """
 
     n: int
@@ -93,6 +95,7 @@ class Launch:
     positions: Mapping[int, Sequence[float]] = field(default_factory=dict)
     compared: Compared | None = None
     against: str = ""
+    boot: str = ""
 
     @property
     def ok(self) -> bool:
@@ -131,8 +134,8 @@ class History:
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
     other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
     records of launches with NCCL's log on, by arm; they measure nothing. ``checks`` are the launches of the
-    machine check, which stand in none of the other fields. ``cut_off`` counts the launches that ended with
-    the coordinator or by its interruption.
+    machine check, ``colds`` those that found caches cold; both stand in none of the other fields.
+    ``cut_off`` counts the launches that ended with the coordinator or by its interruption.
     """
 
     launches: tuple[Launch, ...]
@@ -145,6 +148,7 @@ class History:
     proofs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     checks: tuple[Launch, ...] = ()
     cut_off: int = 0
+    colds: tuple[Launch, ...] = ()
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
@@ -190,6 +194,16 @@ class History:
     @property
     def timed(self) -> list[Launch]:
         """Good launches of any purpose: what their times tell holds for the next one."""
+        return [item for item in (*self.checks, *self.launches, *self.colds) if item.ok]
+
+    @property
+    def boots(self) -> set[str]:
+        """The boots of the machine during which a launch has gone well."""
+        return {item.boot for item in self.timed}
+
+    @property
+    def warm(self) -> list[Launch]:
+        """Good launches of any purpose that found caches filled."""
         return [item for item in (*self.checks, *self.launches) if item.ok]
 
     def without(self, numbers: Collection[int]) -> History:
@@ -209,7 +223,7 @@ class History:
     @property
     def busy_s(self) -> float:
         """Seconds spent in finished launches."""
-        return sum(item.seconds for item in self.launches)
+        return sum(item.seconds for item in (*self.colds, *self.launches))
 
 
 def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -> History:
@@ -227,6 +241,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
     moves: dict[int, float] = {}
     proofs: dict[str, Mapping[str, Any]] = {}
     checks: list[Launch] = []
+    colds: list[Launch] = []
     retried: set[int] = set()
     for event in events:
         data = event.data
@@ -244,8 +259,9 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
             if asked["conditions"] != conditions or event.seq in elsewhere:
                 aside += 1
                 continue
-            if asked["phase"] == CHECK:
-                checks.append(_launch(asked, data))
+            filled = asked.get("cold") and not data["failure"]
+            if filled or asked["phase"] == CHECK:
+                (colds if filled else checks).append(_launch(asked, data))
                 continue
             launch = _launch(asked, data, len(moves))
             if data.get("ran_arm"):
@@ -266,12 +282,15 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
         elif event.kind == "proof" and data["conditions"] == conditions:
             proofs[data["arm"]["key"]] = data
     started = tuple(Started(number, data) for number, data in open_launches.items())
-    # Failed by what is known now, perhaps after it was forgiven.
-    whole = tuple(
-        replace(item, forgiven=True) if not item.ok and item.n in retried else item
-        for item in judged(launches, checks, arms)
+    whole, own = _judged_anew(judged(launches, checks, arms), retried), tuple(checks)
+    return History(whole, tuple(told), arms, started, last, aside, moves, proofs, own, cut_off, tuple(colds))
+
+
+def _judged_anew(launches: Sequence[Launch], retried: Collection[int]) -> tuple[Launch, ...]:
+    """Launches that failed by what is known now, perhaps after they were forgiven, stay so."""
+    return tuple(
+        replace(item, forgiven=True) if not item.ok and item.n in retried else item for item in launches
     )
-    return History(whole, tuple(told), arms, started, last, aside, moves, proofs, tuple(checks), cut_off)
 
 
 def _elsewhere(events: Sequence[Event], conditions: str, place: Place | None) -> set[int]:
@@ -350,4 +369,5 @@ def _launch(asked: Mapping[str, Any], data: Mapping[str, Any], segment: int = 0)
         blocks={int(level): tuple(values) for level, values in data.get("blocks", {}).items()},
         compared=Compared(*data["compared"]) if data.get("compared") else None,
         against=data.get("against", ""),
+        boot=boot_of(asked.get("identity", "")),
     )

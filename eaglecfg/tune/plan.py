@@ -12,21 +12,18 @@ from typing import Any
 
 from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.tune.arm import tree
+from eaglecfg.tune.cold import FIRST_START_S, cold, to_fill
 from eaglecfg.tune.conclusion import WIDE
 from eaglecfg.tune.deadline import Deadline, launch_seconds, rounds_kept, until_time
 from eaglecfg.tune.design import Design
 from eaglecfg.tune.history import History
 from eaglecfg.tune.opened import Opened
-from eaglecfg.tune.profiles import ANCHOR_EVERY, ships_with_eaglecfg
+from eaglecfg.tune.profiles import ANCHOR_EVERY
 from eaglecfg.tune.ranking import spread_of
 from eaglecfg.tune.schedule import launches_left
 from eaglecfg.tune.space import Space
 from eaglecfg.tune.statistics import MOST_ROUNDS, resolvable, rounds_for
 from eaglecfg.tune.step_cost import title
-
-FIRST_START_S = 100.0
-"""What the first launch takes longer, while kernels are tuned and graphs are compiled: 130 to 190 s were
-seen."""
 
 MOST_NAMED = 24
 """Settings that the plan names in a sentence; more are counted by key."""
@@ -37,9 +34,9 @@ USUAL_GOAL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``launches`` are those left, ``seconds`` their time. ``resolves`` is the gain (a share) that is found
-    with 80 % probability at a launch ``spread`` (a share); ``spread_seen`` and ``time_seen`` tell measured
-    from assumed."""
+    """``launches`` are those left, one that fills caches not among them; ``seconds`` is the time of all.
+    ``resolves`` is the gain (a share) that is found with 80 % probability at a launch ``spread`` (a share);
+    ``spread_seen`` and ``time_seen`` tell measured from assumed."""
 
     launches: int
     launch_s: float
@@ -61,7 +58,7 @@ def make_plan(opened: Opened, history: History) -> Plan:
     return Plan(
         launches,
         launch_s,
-        launches * launch_s + (_first_start(opened, history) if launches else 0.0),
+        launches * launch_s + (_first_launch(opened, history, launch_s) if launches else 0.0),
         bool(history.timed),
         spread,
         spread_seen,
@@ -77,8 +74,8 @@ def paid_rounds(opened: Opened, history: History) -> int:
     paid = _paid_by_launches(design)
     if left is None or not design.final_arms:
         return paid
-    left = max(left - _first_start(opened, history), 0.0)
-    fit = len(history.paid()) + int(left / launch_seconds(history, opened.assumed_launch_s))
+    each = launch_seconds(history, opened.assumed_launch_s)
+    fit = len(history.paid()) + int(max(left - _first_launch(opened, history, each), 0.0) / each)
     kept = 0 if design.mode == "rounds" else min(rounds_kept(design, fit), fit // design.final_arms)
     return max(min(paid, max((fit - design.search_launches) // design.final_arms, kept)), 0)
 
@@ -89,9 +86,21 @@ def _paid_by_launches(design: Design) -> int:
     return max(min(design.rounds, (design.launches - design.search_launches) // design.final_arms), 0)
 
 
-def _first_start(opened: Opened, history: History) -> float:
-    """Seconds that the first launch takes longer than the others; none where launches were seen."""
-    return 0.0 if history.timed or ships_with_eaglecfg(opened.prefix) else FIRST_START_S
+def _first_launch(opened: Opened, history: History, launch_s: float) -> float:
+    """Seconds that cold caches take: longer for the first launch, which is one more where it only fills
+    them."""
+    longer = FIRST_START_S if cold(opened, history) else 0.0
+    return longer + (launch_s if to_fill(opened, history) else 0.0)
+
+
+def first_words(opened: Opened, history: History) -> str:
+    """What is launched while caches are cold."""
+    baseline = opened.design.baseline
+    what = baseline.label if baseline is not None else "the first setting"
+    return (
+        f"one launch of {what} fills caches (kernels are compiled, files read from disk): not compared, nor "
+        f"paid from a budget of launches"
+    )
 
 
 def duration(seconds: float) -> str:
@@ -178,12 +187,16 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
             f"them in less than {measured.block_seconds:g} s",
         )
     )
+    first = ""
+    if to_fill(opened, history):
+        out.append(("first", first_words(opened, history)))
+        first = " after the first"
     source = "as seen so far" if plan.time_seen else "assumed until the first has been seen"
     done = f"{len(history.launches)} launches are done; " if history.launches else ""
     out.append(
         (
             "time",
-            f"{done}{plan.launches} launches, about {duration(plan.seconds)} ("
+            f"{done}{plan.launches} launches{first}, about {duration(plan.seconds)} ("
             f"{duration(plan.launch_s)} a launch, {source}){_budget(opened, plan, history)}",
         )
     )
@@ -246,12 +259,13 @@ def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
     """(phase, launches, time) of a whole study."""
     design, each = opened.design, launch_seconds(history, opened.assumed_launch_s)
     finals = design.final_arms * _paid_by_launches(design)
-    rows = [("search", design.search_launches)] if design.search_launches else []
-    rows += [("rounds", finals), ("together", design.search_launches + finals)]
-    first = {rows[0][0], "together"}  # the phases that hold the first launch
-    longer = _first_start(opened, history)
+    counts = {"first": int(to_fill(opened, history)), "search": design.search_launches, "rounds": finals}
+    rows = [(name, count) for name, count in counts.items() if count]
+    rows.append(("together", sum(counts.values())))
+    longer = FIRST_START_S if cold(opened, history) else 0.0
+    cold_rows = {rows[0][0], "together"}  # those that hold the first launch
     return [
-        (name, count, duration(count * each + (longer if name in first else 0.0))) for name, count in rows
+        (name, count, duration(count * each + (longer if name in cold_rows else 0.0))) for name, count in rows
     ]
 
 

@@ -28,6 +28,11 @@ def identity_of(pid: int) -> str:
     return "" if process is None else f"{boot_id()}:{process.ticks}"
 
 
+def boot_of(identity: str) -> str:
+    """The boot of an ``identity_of``; empty where that is."""
+    return identity.rpartition(":")[0]
+
+
 def carries(pid: int, marker: str) -> bool:
     """Whether the process was started with this marker in its environment.
 

@@ -13,6 +13,7 @@ from eaglecfg.machine.processes import boot_id
 from eaglecfg.tune.gpu import find_gpus, wait_for_memory
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.orphans import STOP_S, end_orphans
+from eaglecfg.tune.process import boot_of
 from eaglecfg.tune.trial import Cleanup, LaunchRecord
 
 KIND, CLEARED = "quarantine", "cleared"
@@ -51,7 +52,7 @@ def end_left(data: Mapping[str, Any], left: Sequence[str] = (), limit_s: float =
     """
     record = launch_record(data)
     cleanup = end_orphans([record])[record.marker]
-    if record.identity.rpartition(":")[0] != boot_id():
+    if boot_of(record.identity) != boot_id():
         return cleanup
     found = [*cleanup.leftovers]
     port = data.get("port")

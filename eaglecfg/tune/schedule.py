@@ -37,12 +37,14 @@ MOST_DRAWS = 500
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The next launch. ``again`` says why it repeats the one before, else it is empty."""
+    """The next launch. ``again`` says why it repeats the one before, else it is empty. ``cold``: it fills
+    caches for those that follow, and counts only if it fails."""
 
     arm: Arm
     phase: str
     round: int = 0
     again: str = ""
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True)

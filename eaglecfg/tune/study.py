@@ -19,6 +19,7 @@ from eaglecfg import __version__
 from eaglecfg.tune.answers import Reference as AnswersReference
 from eaglecfg.tune.answers import recorded_answers
 from eaglecfg.tune.belongs import file_of, refuse_record_of_another
+from eaglecfg.tune.cold import to_fill, warming
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
 from eaglecfg.tune.futility import Reference, pointless, reference_for
@@ -139,7 +140,7 @@ class StudyRun:
                 step = next_check(self.opened.design, history, self.check, since)
                 if not isinstance(step, Wanted):
                     return self._checked(history, step)
-                self._launch(step, history)
+                self._launch(self._warm_first(step, history), history)
                 continue
             if move := find_move(self.opened.design, history):
                 self._drift(move)
@@ -159,7 +160,11 @@ class StudyRun:
                 if names != chosen:
                     chosen = names
                     self.tell("finalists", {"labels": names})
-            self._launch(step, history)
+            self._launch(self._warm_first(step, history), history)
+
+    def _warm_first(self, step: Wanted, history: History) -> Wanted:
+        """``step``, or a launch that fills the caches for it."""
+        return warming(self.opened.design, history, step) if to_fill(self.opened, history) else step
 
     def _finish(self, history: History, end: Finished) -> Outcome:
         if self.proof and not end.broken:
@@ -326,7 +331,8 @@ class StudyRun:
 
     def _recall_answers(self) -> None:
         asked = {}
-        counted = {item.n for item in (*self.history.checks, *self.history.launches)}
+        history = self.history
+        counted = {item.n for item in (*history.checks, *history.launches, *history.colds)}
         for event in self.ledger.events:
             if event.kind == "launch":
                 asked[event.data["n"]] = event.data
@@ -356,6 +362,8 @@ class StudyRun:
             foreign_mib=self.opened.study.launch.foreign_gpu_mib or 0.0,
         )
         fields = {"n": number, "arm": described(step.arm), "phase": step.phase, "round": step.round}
+        if step.cold:
+            fields["cold"] = True
         self._write(
             "launch", **fields, again=step.again, conditions=self.opened.conditions, folder=str(folder)
         )
@@ -431,7 +439,8 @@ class StudyRun:
         history = self.history
         if not self.check:
             self._save(history, "")
-        launch = (history.checks if self.check else history.launches)[-1]
+        whole = (*history.checks, *history.launches, *history.colds)
+        launch = next(item for item in whole if item.n == number)
         self.tell("ended", {"step": step, "n": number, "launch": launch})
 
     def _look_at_version(self, version: str) -> None:

@@ -54,7 +54,10 @@ def test_a_study_has_no_finding_and_plans_its_launches(
     assert run(["tune", study, "--dry-run", "--out", str(place / "out")]) == 0
     plan = capsys.readouterr().out
     assert profile in plan
-    assert re.search(rf"^  together +{launches} launches", plan, re.MULTILINE)
+    assert re.search(rf"^time +{launches} launches\b", plan, re.MULTILINE)
+    filling = name != "tp8-first"
+    assert (re.search(r"^first +one launch of ", plan, re.MULTILINE) is not None) is filling
+    assert re.search(rf"^  together +{launches + filling} launches", plan, re.MULTILINE)
 
 
 def test_nothing_of_nccl_is_launched_where_the_engine_sums_itself(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +12,7 @@ import pytest
 
 from eaglecfg.tune.gpu import Gpu, find_gpus
 from tests.machine.library import Library, h200
-from tests.tune.folder import ROOT, Folder
-
-SERVER = """\
-import os, sys
-from eaglecfg.tune.standin.serve import main
-sys.exit(main(sys.argv[1:], os.environ))
-"""
-"""The stand-in under a name that does not tell that it uses no GPU."""
+from tests.tune.folder import Folder
 
 
 def folder_with_gpus(path: Path, steps: Sequence[int] = (4,)) -> Folder:
@@ -28,11 +20,7 @@ def folder_with_gpus(path: Path, steps: Sequence[int] = (4,)) -> Folder:
     path.mkdir()
     made = Folder(path)
     made.study(steps=steps)
-    (path / "server.py").write_text(SERVER, encoding="utf-8")
-    text = (path / "study.yaml").read_text(encoding="utf-8")
-    text = text.replace("-m, eaglecfg.tune.standin", json.dumps(str(path / "server.py")))
-    env = json.dumps({"PYTHONPATH": str(ROOT)})
-    (path / "study.yaml").write_text(text.replace("env: {}", f"env: {env}"), encoding="utf-8")
+    made.name_an_engine()
     return made
 
 

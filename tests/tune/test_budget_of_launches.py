@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from eaglecfg.schema.study import Budget
-from eaglecfg.tune.deadline import Deadline, launch_seconds
+from eaglecfg.tune.deadline import Deadline
 from eaglecfg.tune.results import make_results
 from eaglecfg.tune.schedule import Finished, Wanted, launches_left, next_step
 from eaglecfg.tune.tables import as_json, footnotes
@@ -141,35 +140,3 @@ def test_a_round_is_not_begun_that_there_is_no_time_for(launches: float, begins:
     step = next_step(study.design, study.history)
     assert isinstance(step, Wanted)
     assert deadline.stop(study.design, study.history, 0.0, step) == ""
-
-
-@pytest.mark.parametrize(
-    ("seen", "expected"),
-    [
-        ([], 80.0),
-        ([200.0], 140.0),
-        ([60.0], 60.0),
-        ([200.0, 60.0], 60.0),
-        ([200.0, 90.0, 60.0, 60.0], 70.0),
-    ],
-)
-def test_the_first_launch_that_fills_caches_does_not_lengthen_the_others(
-    seen: list[float], expected: float
-) -> None:
-    study = budgeted(STEPS, None)
-    study.run(len(seen))
-    launched = tuple(
-        replace(item, seconds=seconds) for item, seconds in zip(study.history.launches, seen, strict=True)
-    )
-    assert launch_seconds(replace(study.history, launches=launched), 80.0) == expected
-
-
-def test_a_cold_first_launch_does_not_end_the_search() -> None:
-    study = budgeted(MANY, None)
-    assert study.design.mode != "rounds"
-    study.run(1)
-    slow = replace(study.history.launches[0], seconds=200.0)
-    history = replace(study.history, launches=(slow,))
-    hours = (200.0 + 60.0 * 3 * study.design.final_arms) / 3600
-    deadline = Deadline(Budget(hours=hours), 0.0, 60.0, clock=lambda: 0.0)
-    assert not deadline.search_over(study.design, history, 0.0)

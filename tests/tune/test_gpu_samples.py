@@ -76,7 +76,7 @@ def test_a_gpu_that_was_held_back_is_told_of_in_the_result(
     folder = folder_with_gpus(tmp_path / "study")
     assert run(folder.arguments) == 0
     ended = [event.data for event in folder.events if event.kind == "ended"]
-    assert [data["held_back"] for data in ended] == [{"hardware thermal slowdown": 1.0}] * 4
+    assert [data["held_back"] for data in ended] == [{"hardware thermal slowdown": 1.0}] * 5
     said = "In 4 of 4 launches a GPU was held back (hardware thermal slowdown, in up to 100% of a launch's"
     assert said in " ".join(capsys.readouterr().out.split())
     assert said in (folder.record / "result.md").read_text(encoding="utf-8")

@@ -61,9 +61,12 @@ def test_a_dry_run_tells_settings_launches_time_and_what_can_be_shown(
     assert "not searched  nccl.proto: one rank has nobody to talk to: parallel.tp_size is 1\n" in out
     assert "short: 3 rounds of 3 = 9 launches, every second round backwards\n" in out
     assert "3 blocks of 12 requests x 100 tokens at concurrency 1, over again where" in out
-    assert "9 launches, about " in out
+    assert "one launch of 2 steps fills caches (kernels are compiled, files read from disk): not comp" in out
+    assert "9 launches after the first, about " in out
     assert "a gain of 8.3 % or more is found 4 times in 5 with 3 launches a setting" in out
-    assert re.search(r"\n  rounds        9 launches +\d+ min\n  together      9 launches", out)
+    assert re.search(
+        r"\n  first +1 launch +\d+ min\n  rounds +9 launches +\d+ min\n  together +10 launches", out
+    )
     assert "A='b c' python3 -m sglang.launch_server --model-path t" in out
     assert "--speculative-num-steps 1 --log-level error\n" in out
     assert not (study.parent / ".eaglecfg").exists()
@@ -299,7 +302,7 @@ def test_launches_each_launches_every_setting_and_screens_nothing(
     study.write_text(text + "budget: {launches: 300, launches_each: 7}\n", encoding="utf-8")
     out = dry_run(study, capsys, "--launch-anyway", "--keep-inert")
     assert "profile       short: 7 rounds of 18 = 126 launches, every second round backwards\n" in out
-    assert "  together    126 launches" in out
+    assert "  together    127 launches" in out
     study.write_text(text + "budget: {launches_each: 1}\n", encoding="utf-8")
     out = dry_run(study, capsys, "--launch-anyway", "--keep-inert")
     assert "profile       short: 1 round of 18 = 18 launches\n" in out

@@ -12,8 +12,8 @@ from eaglecfg.cli.main import run
 from eaglecfg.tune.history import fold
 from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.surroundings import acting, comparable, place_changes, recorded
-from tests.tune.folder import ROOT, Folder
-from tests.tune.gpus import SERVER, Machine
+from tests.tune.folder import ROOT, SERVER, Folder
+from tests.tune.gpus import Machine
 
 
 @pytest.fixture
