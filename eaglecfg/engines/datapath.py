@@ -97,6 +97,11 @@ class _Deployment:
         wheel = self.facts.sources["layout"].partition("(")[2].rstrip(")")
         return self.code(wheel.removeprefix(f"{self.facts.name} "), place)
 
+    def fact_line(self, name: str) -> Source:
+        """The line of the engine from which the value ``name`` was read."""
+        place, _, wheel = self.facts.sources[name].partition(" (")
+        return self.code(wheel.rstrip(")").removeprefix(f"{self.facts.name} "), place)
+
     def code(self, read_in: str, place: str) -> Source:
         """A line of the engine; of another version than the one that runs it says so."""
         other = "" if read_in == self.facts.version else "as in "
@@ -175,6 +180,17 @@ def _target_side(here: _Deployment) -> Iterator[Hop]:
                 here.line("capture"),
             ),
         )
+    if here.boundaries.decode is not None:
+        yield Hop(
+            "capture in CUDA graphs",
+            f"boundaries {_listed(here.boundaries.decode)} instead, in decode and verify",
+            (tokens, width),
+            (tokens, width),
+            "partial" if here.partial else "replicated",
+            f"the graph runner of {here.facts.name} {here.facts.version} sets the default layers before it "
+            "records, whatever the ids are; only prefill follows them",
+            (here.fact_line("graph_resets_layers"),),
+        )
 
 
 def _stream_why(here: _Deployment) -> str:
@@ -237,10 +253,16 @@ def _boundary_words(boundary: int, layers: int | None) -> str:
     return f"output of target layer {boundary - 1}{last}"
 
 
+def _listed(boundaries: tuple[int, ...]) -> str:
+    return ", ".join(map(str, boundaries))
+
+
 def _hand_over(here: _Deployment) -> Iterator[Hop]:
     width = _target_width(here)
     count = len(here.boundaries.captured)
-    order = ", ".join(map(str, here.boundaries.captured))
+    order = _listed(here.boundaries.captured)
+    if here.boundaries.decode is not None:
+        order = f"[{order}] in prefill, [{_listed(here.boundaries.decode)}] in CUDA graphs"
     shape: tuple[Size, ...] = (here.tokens, times(count, width) if isinstance(width, int) else None)
     yield Hop(
         "concatenation",

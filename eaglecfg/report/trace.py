@@ -118,6 +118,9 @@ def _verdict(context: Context, hops: Sequence[Hop], width: int) -> list[Line]:
         short = undivided.why
     elif captured.spread == "partial":
         short = f"a captured state differs from rank to rank: {captured.why}"
+    elif context.boundaries is not None and context.boundaries.decode is not None:
+        decode = next(hop for hop in hops if hop.name == "capture in CUDA graphs")
+        short = f"decode and verify capture other layers than prefill: {decode.why}"
     out = wrapped(line(Part("In short:", "bold")), short, width, "  ")
     if errors or warnings:
         says = (

@@ -175,7 +175,11 @@ def _capture(context: Context) -> Iterator[str]:
     if found is not None and found.outcome == "captured":
         engine = context.engine
         label = f"{engine.name} {engine.version}" if engine is not None else "the engine"
-        yield f"      # {label} captures boundaries {flow(list(found.captured))}"
+        if found.decode is None:
+            yield f"      # {label} captures boundaries {flow(list(found.captured))}"
+        else:
+            yield f"      # {label} captures boundaries {flow(list(found.captured))} in prefill alone:"
+            yield f"      # its CUDA graphs capture {flow(list(found.decode))} whatever the ids are (EC901)"
     trained = context.training.boundaries if context.training is not None else None
     if trained is not None:
         yield f"      trained_boundaries: {flow(list(trained))}  # as the draft's eaglecfg-training.json says"

@@ -76,7 +76,7 @@ def _ids_for(context: Context, boundaries: tuple[int, ...]) -> tuple[tuple[int, 
     if target is not None and target.architecture is not None and n is not None:
         assert context.engine is not None
         for ids in (lowered, boundaries):
-            found = effective_boundaries(context.engine, target.architecture, n, ids)
+            found = effective_boundaries(context.engine, target.architecture, n, ids, graphs=False)
             if found is not None and found.captured == boundaries:
                 return ids, ids == lowered
     return lowered, True

@@ -28,6 +28,8 @@ def check(context: Context) -> Iterator[Item]:
     asked = tuple(sorted(set(found.shifted)))
     if found.decode is None or found.outcome not in ("captured", "crash_at_first_request"):
         return
+    if found.outcome == "captured" and found.captured != context.trained == found.decode:
+        return  # the ids that EC201 tells to write are those that the graphs follow by default
     crash = found.outcome == "crash_at_first_request"
     n = layers(context)
     # Ids that count boundaries by their pattern: the graphs are right by luck, and prefill is not.
@@ -91,6 +93,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.TARGET_CONFIG, Need.DRAFT_CONFIG, Need.CAPTURE),
-    follows=("EC201", *FOLLOWS, *OUT_OF_REACH),
+    follows=(*FOLLOWS, *OUT_OF_REACH),
     research=("IDS-20",),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.elsewhere import captures_of, ids_for, versions_capturing
+from eaglecfg.rules.capture.elsewhere import captures_of, graphs_remark, ids_for, versions_capturing
 from eaglecfg.rules.capture.ids import (
     depth_line,
     draft_config,
@@ -63,7 +63,8 @@ def _places(context: Context) -> tuple[KeyPath, tuple[tuple[KeyPath, str], ...]]
     found, n = context.boundaries, layers(context)
     assert found is not None
     related: tuple[tuple[KeyPath, str], ...] = ()
-    if n is not None and len(set(captures_of(context, found.ids, n).values())) > 1:
+    everywhere = captures_of(context, found.ids, n).values() if n is not None else ()
+    if len({got for got in everywhere if got is not None}) > 1:
         related = ((("engine", "version"), "other versions capture other layers for the same files"),)
     if context.model.capture.trained_boundaries is not None:
         return context.where("capture", "trained_boundaries"), related
@@ -100,11 +101,11 @@ def _help(context: Context, trained: tuple[int, ...], others: str) -> str:
             "SGLang hands states on in ascending order: permute the column blocks of fc.weight to that order"
         )
     fitting = ids_for(context, n, wanted)
-    if fitting is not None and fitting[0] != found.ids:
-        ids, versions = fitting
+    if fitting is not None and fitting.ids != found.ids:
+        where = f" (captures {spelled(wanted)} in sglang {fitting.versions})" if fitting.versions else ""
         parts.append(
-            f"write {spelled(ids)} as eagle_config.eagle_aux_hidden_state_layer_ids in the draft's "
-            "config.json" + (f" (captures {spelled(wanted)} in sglang {versions})" if versions else "")
+            f"write {spelled(fitting.ids)} as eagle_config.eagle_aux_hidden_state_layer_ids in the draft's "
+            f"config.json{where}{graphs_remark(context, fitting)}"
         )
     elif fitting is None:
         parts.append(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.engines.draft_graphs import graph_width, recorded
 from eaglecfg.record import record
 from eaglecfg.rules.capture.ec212_state_count import fusion
-from eaglecfg.rules.capture.elsewhere import ids_for
+from eaglecfg.rules.capture.elsewhere import graphs_remark, ids_for
 from eaglecfg.rules.capture.ids import (
     BLOCK,
     KEY,
@@ -146,10 +146,12 @@ def _help(context: Context, trained: tuple[int, ...] | None, ids: tuple[int, ...
 
     def written(boundaries: tuple[int, ...]) -> str | None:
         fitting = ids_for(context, n, boundaries) if n is not None else None
-        return None if fitting is None else spelled(fitting[0])
+        return None if fitting is None else spelled(fitting.ids)
 
     if trained is not None:
-        numbers, mind = written(trained) or "[...]", ""
+        fitting = ids_for(context, n, trained) if n is not None else None
+        numbers = "[...]" if fitting is None else spelled(fitting.ids)
+        mind = "" if fitting is None else graphs_remark(context, fitting)
     else:
         ordered = tuple(sorted(ids))
         if_boundaries, if_outputs = written(ordered), written(tuple(i + 1 for i in ordered))

@@ -49,7 +49,7 @@ def _sorted_reading(context: Context, ids: tuple[int, ...]) -> str:
     architecture, n, found = target_config(context).architecture, layers(context), context.boundaries
     if context.engine is None or architecture is None or n is None or found is None:
         return ""
-    other = effective_boundaries(context.engine, architecture, n, ids)
+    other = effective_boundaries(context.engine, architecture, n, ids, graphs=False)
     if other is None or other.captured == found.captured:
         return ""
     return (

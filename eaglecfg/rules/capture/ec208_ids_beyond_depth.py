@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.capture.elsewhere import ids_for
+from eaglecfg.rules.capture.elsewhere import graphs_remark, ids_for
 from eaglecfg.rules.capture.ids import layers, spelled
 from eaglecfg.rules.capture.reach import FOLLOWS, NEEDS, finding, reason
 from eaglecfg.rules.context import Context, engine_label
@@ -37,7 +37,7 @@ def _help(context: Context, ids: tuple[int, ...], n: int) -> str:
     meant = f"these ids count boundaries, as the largest is the number of layers; {spelled(wanted)}"
     if fitting is None:
         return f"{meant} is out of reach of this version whatever the ids are"
-    return f"{meant} is written {spelled(fitting[0])} for this version"
+    return f"{meant} is written {spelled(fitting.ids)} for this version{graphs_remark(context, fitting)}"
 
 
 RULE = Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.checkpoint.facts import TensorFact
-from eaglecfg.rules.capture.elsewhere import ids_for
+from eaglecfg.rules.capture.elsewhere import graphs_remark, ids_for
 from eaglecfg.rules.capture.ids import (
     counted,
     draft_config,
@@ -79,8 +79,8 @@ def _help(context: Context, holds: int) -> str:
         fitting = ids_for(context, n, sorted(set(trained)))
         if fitting is not None:
             return (
-                f"write {spelled(fitting[0])} as {key} in the draft's config.json, which captures what was "
-                f"trained, {spelled(sorted(set(trained)))}"
+                f"write {spelled(fitting.ids)} as {key} in the draft's config.json, which captures what was "
+                f"trained, {spelled(sorted(set(trained)))}{graphs_remark(context, fitting)}"
             )
     return f"list exactly {counted(holds, 'id')} in {key}, those of training"
 

@@ -66,7 +66,7 @@ def _works_without_last(context: Context, found: Boundaries, n: int) -> bool:
     assert context.engine is not None
     assert architecture is not None
     rest = tuple(i for i in found.ids or () if i != max(found.ids or (0,)))
-    other = effective_boundaries(context.engine, architecture, n, rest)
+    other = effective_boundaries(context.engine, architecture, n, rest, graphs=False)
     return other is not None and other.outcome == "captured"
 
 
