@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,7 @@ class Context:
     the engine sees them, with ``json_model_override_args``; ``draft_file`` is the draft's as its file has it.
     ``deployment`` is as the file has it, ``whole`` the same with every flag in its own block: ``model``,
     ``where`` and ``refused`` go by that one, so that no rule misses a flag that stands under ``server``.
+    It also has the variables that the engine copies to another name: ``copied`` is new name -> old name.
     """
 
     config: LoadedConfig
@@ -66,6 +67,7 @@ class Context:
     running: Running | None = None
     values: DraftValues | None = None
     draft_file: ModelConfig | None = None
+    copied: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def model(self) -> Deployment:
@@ -162,6 +164,11 @@ def deployment_context(
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
     engine = facts_of(config.engine)
     whole = loaded_in_blocks(deployment, engine)
+    copied: Mapping[str, str] = {}
+    if whole.model.env:
+        from eaglecfg.engines.copied import with_copies  # few files set a variable
+
+        whole, copied = with_copies(whole, engine)
     source, model = config.document, whole.model
     target = checkpoints.get(source, model.target, "target")
     draft = checkpoints.get(source, model.draft, "draft") if model.draft is not None else None
@@ -192,6 +199,7 @@ def deployment_context(
         training=training,
         training_problem=problem,
         draft_file=stored,
+        copied=copied,
     )
 
 

@@ -331,16 +331,21 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity
             span = finding.span or at
-            found_here = tidied(_with_override(finding, context), secrets_of(document))
+            found_here = tidied(_with_cause(finding, context), secrets_of(document))
             tally.findings.append(Reported(rule, found_here, severity, document, span, name))
 
 
-def _with_override(finding: Finding, context: Context) -> Finding:
-    if context.argument(OVERRIDES) is None:
-        return finding
-    from eaglecfg.rules.overridden import with_override  # few files have one
+def _with_cause(finding: Finding, context: Context) -> Finding:
+    """``finding`` with what stands elsewhere and gives rise to it. Few files have any of this."""
+    if context.argument(OVERRIDES) is not None:
+        from eaglecfg.rules.overridden import with_override
 
-    return with_override(finding, context)
+        finding = with_override(finding, context)
+    if context.copied:
+        from eaglecfg.rules.elsewhere import with_copied
+
+        finding = with_copied(finding, context)
+    return finding
 
 
 def _config(document: Document, tally: _Tally) -> LoadedConfig:

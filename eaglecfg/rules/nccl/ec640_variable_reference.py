@@ -53,7 +53,7 @@ def check(ctx: Context) -> Iterator[Item]:
 def _variables(ctx: Context) -> Iterator[_Given]:
     for block, values in (("env", ctx.model.env), ("nccl", ctx.model.nccl)):
         for key, text in values.items():
-            if text:
+            if text and not (block == "env" and key in ctx.copied):
                 from eaglecfg.engines.command import environment_name, handed_on
 
                 name = environment_name(key) if block == "nccl" else key

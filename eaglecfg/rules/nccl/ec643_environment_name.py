@@ -19,7 +19,7 @@ def check(ctx: Context) -> Iterator[Item]:
         yield NotApplicable()
         return
     for name in ctx.model.env:
-        if _wrong(name):
+        if name not in ctx.copied and _wrong(name):
             yield _finding(ctx, name)
 
 

@@ -29,10 +29,17 @@ def check(ctx: Context) -> Iterator[Item]:
     for name in names:
         if name in engine_variables("sglang") or name in SPOKEN_OF:
             continue  # a rule of its own knows these line by line
+        old = ctx.copied.get(name)
+        if old in known and _there(ctx.engine.facts_of, known[old]):
+            continue  # the engine reads it by that name too
         if name in known:
             yield from _other_version(ctx, ctx.engine, name, known[name])
         else:
-            yield _unknown(ctx, name, [one for one in known if _there(ctx.engine.facts_of, known[one])])
+            yield _unknown(ctx, name, _near(ctx.engine, known))
+
+
+def _near(engine: EngineFacts, known: dict[str, dict[str, str]]) -> list[str]:
+    return [one for one in known if one.startswith(PREFIX) and _there(engine.facts_of, known[one])]
 
 
 def _there(version: str, row: dict[str, str]) -> bool:

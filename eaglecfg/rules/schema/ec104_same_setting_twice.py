@@ -158,8 +158,11 @@ def _given(context: Context) -> Iterator[tuple[str, KeyPath]]:
         yield canonical(name, context.engine), ("server", name)
     for name in model.nccl:
         yield f"env NCCL_{name.upper()}", ("nccl", name)
-    for name in model.env:
-        yield f"env {name}", ("env", name)
+    renamed = {old: new for new, old in context.copied.items()}
+    for name, text in model.env.items():
+        # Both names with one value are for whoever runs several versions.
+        new = renamed.get(name, name)
+        yield f"env {name if model.env.get(new, text) == text else new}", ("env", name)
 
 
 RULE = Rule(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
@@ -23,11 +23,23 @@ def check(context: Context) -> Iterator[Item]:
     if study.step_cost is not None:
         yield NotApplicable()
         return
-    if on(study.launch.env.get(VARIABLE, "")):
-        value = study.launch.env[VARIABLE]
-        yield _finding(f"launch.env sets {VARIABLE}={value}", ("launch", "env", VARIABLE))
+    name = _name(context, study.launch.env)
+    value = study.launch.env.get(name, "")
+    if on(value):
+        yield _finding(f"launch.env sets {name}={value}", ("launch", "env", name))
     if loads_dummy(study.launch.flags):
         yield _finding("launch.flags make the weights up (--load-format dummy)", ("launch", "flags"))
+
+
+def _name(context: Context, env: Mapping[str, str]) -> str:
+    """The variable, or the one of ``env`` that the engine copies to it."""
+    if not env or context.study_config is None:
+        return VARIABLE
+    from eaglecfg.engines.copied import copies
+    from eaglecfg.engines.table import facts_of
+
+    facts = facts_of(context.study_config.engine)
+    return VARIABLE if facts is None else copies(facts, env).get(VARIABLE, VARIABLE)
 
 
 def on(text: str) -> bool:
