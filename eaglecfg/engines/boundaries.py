@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.engines.capture import Marks, run_setter, third_points
 from eaglecfg.engines.facts import CaptureFact, EngineFacts
-from eaglecfg.engines.reading import CaptureRequest, layer_count, read_request
+from eaglecfg.engines.reading import CaptureRequest, layer_count, read_request, running_class
 from eaglecfg.record import record, replace
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def boundaries_of(
     if target is None or draft is None or not isinstance(algorithm, str):
         return None
     target, draft = resolution.overridden(target), resolution.overridden(draft)
-    architecture = target.architecture
+    architecture = running_class(facts, target, resolution)
     if architecture is None:
         return None
     fact = facts.captures.get(architecture)

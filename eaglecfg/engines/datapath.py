@@ -167,6 +167,16 @@ def _target_side(here: _Deployment) -> Iterator[Hop]:
         (*_config(here.target, "hidden_size"), here.line("row_parallel")),
         divides=divides,
     )
+    if not here.boundaries.captured:
+        yield Hop(
+            "capture: none",
+            "no state reaches the draft, whose steps below never run",
+            (tokens, 0),
+            (tokens, 0),
+            "replicated",
+            here.boundaries.reason,
+            (here.code(here.boundaries.read_in, here.boundaries.source),) if here.boundaries.source else (),
+        )
     for boundary in here.boundaries.captured:
         yield Hop(
             f"capture at boundary {boundary}",
@@ -266,7 +276,7 @@ def _hand_over(here: _Deployment) -> Iterator[Hop]:
     shape: tuple[Size, ...] = (here.tokens, times(count, width) if isinstance(width, int) else None)
     yield Hop(
         "concatenation",
-        f"states side by side in the order the layers run, whatever the order of the ids: {order}",
+        f"states side by side in the order the layers run, whatever the order of the ids: {order or 'none'}",
         shape,
         shape,
         "partial" if here.partial else "replicated",

@@ -1,12 +1,17 @@
-"""How the engine reads the capture request out of the two config files."""
+"""How the engine reads the capture request out of the two config files, and which class is to serve it."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from eaglecfg.checkpoint.config import ModelConfig, length
+from eaglecfg.engines.facts import EngineFacts
 from eaglecfg.record import record
 
+if TYPE_CHECKING:
+    from eaglecfg.engines.resolve import Resolution
+
+IMPLEMENTATION = "model_impl"
 IDS_KEY = "eagle_aux_hidden_state_layer_ids"
 CONFIG_KEY = "eagle_config"
 
@@ -85,3 +90,19 @@ def layer_count(target: ModelConfig, depth: str) -> int | None:
         if found is not None and found.value is not None:
             return length(found.value)
     return target.integer("num_hidden_layers")
+
+
+def wrapping_class(facts: EngineFacts, resolution: Resolution | None) -> str | None:
+    """The class that ``model_impl`` puts in the place of the target's own; None where it does not.
+
+    The engine compares the flag as it is written: another case of letters asks for nothing.
+    """
+    asked = resolution.asked(IMPLEMENTATION) if resolution is not None else None
+    found = facts.values["model_impls"].get(asked) if isinstance(asked, str) else None
+    return None if found is None else str(found)
+
+
+def running_class(facts: EngineFacts, target: ModelConfig, resolution: Resolution | None) -> str | None:
+    """The class whose code runs the target, None where its config.json names none."""
+    own = target.architecture
+    return None if own is None else wrapping_class(facts, resolution) or own

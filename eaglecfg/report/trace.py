@@ -63,6 +63,8 @@ def missing(context: Context) -> str:
     ]
     if unread:
         return f"{' and '.join(unread)} could not be read; `eaglecfg validate` says why"
+    if context.boundaries is None:
+        return "this engine version has no class of its own for the target; `eaglecfg validate` says more"
     return "the draft is no EAGLE-3 class that this engine version builds; `eaglecfg validate` says more"
 
 
