@@ -36,6 +36,6 @@ RULE = Rule(
     today=Today.SILENT,
     check=check,
     needs=(Need.ENGINE, Need.DRAFT_CONFIG, Need.DRAFT_TENSORS),
-    follows=UNLOADABLE,
+    follows=("EC233", *UNLOADABLE),
     research=("VOC-14",),
 )
