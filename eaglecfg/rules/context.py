@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from eaglecfg.checkpoint.hubid import HubAccess
     from eaglecfg.checkpoint.values import DraftValues
     from eaglecfg.engines.ask import EngineSays
+    from eaglecfg.engines.settings_file import SettingsFile
     from eaglecfg.rules.live.running import Running
     from eaglecfg.rules.suppression import Unused
 
@@ -46,7 +47,8 @@ class Context:
     the engine sees them, with ``json_model_override_args``; ``draft_file`` is the draft's as its file has it.
     ``deployment`` is as the file has it, ``whole`` the same with every flag in its own block: ``model``,
     ``where`` and ``refused`` go by that one, so that no rule misses a flag that stands under ``server``.
-    It also has the variables that the engine copies to another name: ``copied`` is new name -> old name.
+    It also has the variables that the engine copies to another name: ``copied`` is new name -> old name;
+    and the settings of the YAML file that the engine is started with, which ``settings_file`` is.
     """
 
     config: LoadedConfig
@@ -68,6 +70,7 @@ class Context:
     values: DraftValues | None = None
     draft_file: ModelConfig | None = None
     copied: Mapping[str, str] = field(default_factory=dict)
+    settings_file: SettingsFile | None = None
 
     @property
     def model(self) -> Deployment:
@@ -163,7 +166,8 @@ def deployment_context(
 ) -> Context:
     """Read what ``deployment`` names and put it together. Missing or broken files raise nothing."""
     engine = facts_of(config.engine)
-    whole = loaded_in_blocks(deployment, engine)
+    given_there, settings_file = _with_file(config, deployment, engine)
+    whole = loaded_in_blocks(given_there, engine)
     copied: Mapping[str, str] = {}
     if whole.model.env:
         from eaglecfg.engines.copied import with_copies  # few files set a variable
@@ -172,7 +176,7 @@ def deployment_context(
     source, model = config.document, whole.model
     target = checkpoints.get(source, model.target, "target")
     draft = checkpoints.get(source, model.draft, "draft") if model.draft is not None else None
-    given = dict(arguments(deployment.model, engine))
+    given = dict(arguments(given_there.model, engine))
     record = draft.training if draft is not None else None
     training, problem = read_training(record) if record is not None else (None, "")
     resolution = boundaries = None
@@ -200,7 +204,20 @@ def deployment_context(
         training_problem=problem,
         draft_file=stored,
         copied=copied,
+        settings_file=settings_file,
     )
+
+
+def _with_file(
+    config: LoadedConfig, deployment: LoadedDeployment, engine: EngineFacts | None
+) -> tuple[LoadedDeployment, SettingsFile | None]:
+    """``deployment`` with the settings of the file that it hands to the engine, if it does."""
+    server = deployment.model.server
+    if engine is None or not any(engine.flags.canonical(name) == "config" for name in server):
+        return deployment, None
+    from eaglecfg.engines.settings_file import with_settings_file
+
+    return with_settings_file(deployment, config.document.folder, engine)
 
 
 def _as_seen(checkpoint: CheckpointFacts, resolution: Resolution) -> CheckpointFacts:

@@ -327,11 +327,12 @@ def _keep_causes(found: dict[str, tuple[Rule, list[Finding]]], context: Context,
             if shaky != rule.id:
                 tally.dropped.append(Dropped(rule, shaky, 1, name))
                 continue
+            finding = _with_cause(finding, context)
             place = document.place(finding.path)
             at = place.key if finding.at_key and place.key is not None else place.value
             severity = finding.severity or rule.severity
             span = finding.span or at
-            found_here = tidied(_with_cause(finding, context), secrets_of(document))
+            found_here = tidied(finding, secrets_of(document))
             tally.findings.append(Reported(rule, found_here, severity, document, span, name))
 
 
@@ -345,6 +346,10 @@ def _with_cause(finding: Finding, context: Context) -> Finding:
         from eaglecfg.rules.elsewhere import with_copied
 
         finding = with_copied(finding, context)
+    if context.settings_file is not None:
+        from eaglecfg.rules.elsewhere import with_settings_file
+
+        finding = with_settings_file(finding, context.settings_file)
     return finding
 
 

@@ -69,7 +69,7 @@ RUN = "python3 -m sglang.launch_server --model-path org/m "
         ("docker run -e $C img " + RUN, "${C} names variables of the container"),
         ("docker run $OPTS img " + RUN, "${OPTS} may hold options of the container"),
         ("docker exec -d c " + RUN, "has in its environment"),
-        (RUN + "--config c.yaml", "c.yaml, which is not read"),
+        (RUN + "--config c.yaml", "c.yaml: let the path lead to that file"),
         ("eval $(cat x); " + RUN, "eval runs"),
         ("xargs -I{} " + RUN + "--port {} < ports", "xargs adds words"),
         ("docker-compose run x " + RUN, "has in its environment"),

@@ -93,7 +93,7 @@ def from_settings(
             Note("a draft without --speculative-algorithm is not run; it is kept under server", call.line)
         )
     if isinstance(file := known.get("config"), str):
-        text = f"the engine reads further settings from {file}, which is not read here"
+        text = f"the engine reads further settings from {file}: let the path lead to that file from here"
         told.append(Note(text, call.line, todo=True, block="server"))
     stand_ins = {NODE_RANK, *(name for one in kept.values() if _stands_in(one) for name in one.unknown)}
     stand_ins |= {variable_of(name) for name in kept}

@@ -48,6 +48,7 @@ from eaglecfg.rules.arguments import (
     ec343_class_backend,
     ec344_backend_gpu,
     ec345_mamba_cache,
+    ec346_settings_file,
     ec350_settings_refused,
 )
 from eaglecfg.rules.model import Rule
@@ -98,5 +99,6 @@ RULES: tuple[Rule, ...] = (
     ec343_class_backend.RULE,
     ec344_backend_gpu.RULE,
     ec345_mamba_cache.RULE,
+    ec346_settings_file.RULE,
     ec350_settings_refused.RULE,
 )
