@@ -25,6 +25,7 @@ from eaglecfg.rules.parallel import (
     ec419_gpu_unknown,
     ec420_ranks_over_nodes,
     ec421_weights_beyond_memory,
+    ec422_attention_groups_unaware,
 )
 
 RULES: tuple[Rule, ...] = (
@@ -49,4 +50,5 @@ RULES: tuple[Rule, ...] = (
     ec419_gpu_unknown.RULE,
     ec420_ranks_over_nodes.RULE,
     ec421_weights_beyond_memory.RULE,
+    ec422_attention_groups_unaware.RULE,
 )
