@@ -83,7 +83,19 @@ class Resolution:
     @property
     def graphs(self) -> bool:
         """Whether decode runs in CUDA graphs."""
-        return self.graph_backend("decode") != "disabled" and self.runs("device") != "cpu"
+        if self.graph_backend("decode") == "disabled" or self.runs("device") == "cpu":
+            return False
+        return self.graphs_off_by() is None
+
+    def graphs_off_by(self) -> Mapping[str, Any] | None:
+        """What else switches the graphs of decode off, whatever the flags about graphs say: a row of the
+        facts, with the setting ``by`` and its ``source``."""
+        rows = [row for row in self.facts.values["graphs_off"] if self.asked(row["by"]) is not None]
+        if not rows:
+            return None
+        from eaglecfg.engines.conditions import holds  # few deployments get here
+
+        return next((row for row in rows if holds(row["if"], self.runs)), None)
 
     def graph_backend(self, phase: Literal["decode", "prefill"]) -> str | None:
         """What the flags make of the graphs of ``phase`` (``disabled``, ``full``, ``breakable`` ...).

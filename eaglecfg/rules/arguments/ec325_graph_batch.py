@@ -3,44 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from eaglecfg.engines.numerals import whole
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.remedies import write
 
-FLAGS = ("cuda_graph_max_bs", "cuda_graph_max_bs_decode")
+if TYPE_CHECKING:
+    from eaglecfg.engines.decode_graphs import Said
+
+BEGINS = "cuda_graph_"
 
 
 def check(ctx: Context) -> Iterator[Item]:
-    flag = next((name for name in FLAGS if isinstance(ctx.argument(name), int)), None)
-    given = ctx.argument("max_running_requests")
-    running = given
-    if given is None and ctx.engine is not None:
-        running = ctx.engine.values.get("max_running_requests")  # what speculation sets it to
-    if flag is None or not isinstance(running, int) or algorithm(ctx) not in EAGLE_FAMILY:
+    """The largest batch with graphs must not be below the largest that one group of ranks may run."""
+    if algorithm(ctx) not in EAGLE_FAMILY or not any(name.startswith(BEGINS) for name in ctx.arguments or ()):
         yield NotApplicable()
         return
-    captured = ctx.argument(flag)
-    if captured >= running or ctx.argument("disable_cuda_graph") is True:
+    assert ctx.resolution is not None
+    assert ctx.engine is not None
+    from eaglecfg.engines.decode_graphs import largest_batch
+
+    captured, given = largest_batch(ctx.resolution), whole(ctx.argument("max_running_requests"))
+    running = given
+    if ctx.argument("max_running_requests") is None:
+        running = ctx.engine.values.get("max_running_requests")  # what speculation sets it to
+    if captured is None or not isinstance(running, int) or ctx.argument("disaggregation_mode") == "prefill":
+        yield NotApplicable()
         return
-    yield Finding(
-        f"{flag} {captured} is below max_running_requests {running}"
-        f"{'' if given is not None else ' (set by speculation)'}, so that larger batches run without "
-        "CUDA graphs",
-        path=ctx.argument_path(flag),
+    groups = ctx.resolution.runs("attention.dp_size") or 1
+    each = running // groups
+    if captured.value < each and ctx.resolution.graphs:
+        yield _finding(ctx, captured, given, running, groups)
+
+
+def _finding(ctx: Context, captured: Said, given: int | None, running: int, groups: int) -> Finding:
+    each = running // groups
+    asked = "" if given is not None else " (set by speculation)"
+    shared = f", {each} for each of {groups} groups" if groups > 1 else ""
+    what = f"{captured.shown} ends at {captured.value} and" if captured.listed else captured.shown
+    size = "" if captured.listed else f" {captured.value}"
+    plain = not captured.listed and captured.flag == captured.shown
+    return Finding(
+        f"{what}{size} is below max_running_requests {running}{asked}{shared}, so that larger batches run "
+        "without CUDA graphs",
+        path=ctx.argument_path(captured.flag),
         # Nobody asked for so many at once.
         severity=None if given is not None else Severity.INFO,
         why="draft steps are short, and without graphs launching them costs more than they save: slower "
         "than plain decoding",
-        help=f"write {flag}: {running}, or leave it out"
+        help=(f"write {captured.flag}: {each}" if plain else f"let {captured.shown} reach {each}")
+        + ", or leave it out"
         if given is not None
-        else f"write max_running_requests: {captured} if no more are served at once, else leave {flag} out",
+        else f"write max_running_requests: {captured.value * groups} if no more are served at once, else "
+        f"leave {captured.flag} out",
         related=((ctx.argument_path("max_running_requests"), f"{running} requests may run"),)
         if given is not None
         else (),
-        fix=write(ctx, flag, running) if given is not None else None,
-        values={flag: captured, "max_running_requests": running},
+        fix=write(ctx, captured.flag, each) if given is not None and plain else None,
+        values={captured.flag: captured.value, "max_running_requests": running},
     )
 
 
