@@ -27,6 +27,7 @@ def tables() -> Iterator[tuple[str, Mapping[str, list[dict[str, Any]]]]]:
         ("quantized.json", "asked_as"),
         ("quantized.json", "spared"),
         ("values.json", "values"),
+        ("modules.json", "modules"),
         ("flags.json", "flags"),
         *(("attention.json", name) for name in ATTENTION),
     ):

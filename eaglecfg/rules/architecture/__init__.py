@@ -16,6 +16,7 @@ from eaglecfg.rules.architecture import (
     ec511_engine_unknown,
     ec512_quantised_target,
     ec513_model_type_missing,
+    ec514_module_left_out,
 )
 from eaglecfg.rules.model import Rule
 
@@ -33,4 +34,5 @@ RULES: tuple[Rule, ...] = (
     ec511_engine_unknown.RULE,
     ec512_quantised_target.RULE,
     ec513_model_type_missing.RULE,
+    ec514_module_left_out.RULE,
 )

@@ -30,6 +30,22 @@ def runs_eagle3(context: Context) -> bool:
     return chosen is not None and chosen.upper() == "EAGLE3"
 
 
+def model_package(context: Context) -> str:
+    """The package whose classes take the place of the engine's own of the same name; empty without one.
+
+    Raises ValueFromLaunch where whoever launches names it.
+    """
+    assert context.engine is not None
+    name = context.engine.values.get("model_package")
+    return "" if name is None else context.variable(name) or ""
+
+
+def from_package(context: Context, package: str, name: str) -> str:
+    """Why nothing can be said of the class ``name``."""
+    assert context.engine is not None
+    return f"{context.engine.values['model_package']} loads {package}, which may bring a {name} of its own"
+
+
 def tensor(draft: CheckpointFacts, name: str) -> TensorFact | None:
     """The tensor ``name``, with or without the leading ``model.``."""
     return next((draft.tensors[p + name] for p in PREFIXES if p + name in draft.tensors), None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.facts import CheckpointFacts
 from eaglecfg.engines.boundaries import effective_boundaries
-from eaglecfg.rules.architecture.drafts import eagle3_classes, runs_eagle3
+from eaglecfg.rules.architecture.drafts import eagle3_classes, from_package, model_package, runs_eagle3
 from eaglecfg.rules.architecture.ec502_draft_of_another_kind import OTHER_KINDS
 from eaglecfg.rules.architecture.ec505_draft_class_of_target import is_language_model
 from eaglecfg.rules.capture.ids import BLOCK, KEY, at_top, spelled
@@ -26,6 +26,10 @@ def check(context: Context) -> Iterator[Item]:
     assert draft.config is not None
     name = draft.config.architecture
     if not runs_eagle3(context) or name is None or name in context.engine.drafts:
+        return
+    package = model_package(context)
+    if package:
+        yield NotChecked(from_package(context, package, name))
         return
     if OTHER_KINDS.search(name) is not None or is_language_model(name) or name in eagle3_classes(context):
         return  # rules of their own know these better

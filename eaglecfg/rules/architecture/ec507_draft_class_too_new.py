@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eaglecfg.rules.architecture.drafts import eagle3_classes, runs_eagle3
+from eaglecfg.rules.architecture.drafts import eagle3_classes, model_package, runs_eagle3
 from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line, either
 from eaglecfg.rules.model import Finding, Item, Need, Rule, Severity, Today
@@ -20,7 +20,7 @@ def check(context: Context) -> Iterator[Item]:
     if not runs_eagle3(context) or name is None or name in context.engine.drafts:
         return
     first = eagle3_classes(context).get(name)
-    if first is None:
+    if first is None or model_package(context):
         return
     known = either(sorted(context.engine.drafts))
     yield Finding(

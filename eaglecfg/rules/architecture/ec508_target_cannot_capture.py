@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eaglecfg.engines.reading import IMPLEMENTATION, wrapping_class
-from eaglecfg.rules.architecture.drafts import runs_eagle3
+from eaglecfg.rules.architecture.drafts import from_package, model_package, runs_eagle3
 from eaglecfg.rules.capture.ids import target_config
 from eaglecfg.rules.context import Context, engine_label
 from eaglecfg.rules.evidence import config_line
@@ -23,6 +23,10 @@ def check(context: Context) -> Iterator[Item]:
     assert context.target.config is not None
     name = context.target.config.architecture
     if not runs_eagle3(context) or name is None:
+        return
+    package = model_package(context)
+    if package:
+        yield NotChecked(from_package(context, package, name))
         return
     wrapping = wrapping_class(context.engine, context.resolution)
     if wrapping is not None:
