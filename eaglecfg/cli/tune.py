@@ -18,7 +18,7 @@ from eaglecfg.cli.numbers import FiniteRange
 from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_checks import refuse_config, refuse_study
 from eaglecfg.errors import EaglecfgError, UsageError
-from eaglecfg.tune.history import History, fold
+from eaglecfg.tune.history import History
 from eaglecfg.tune.ledger import LEDGER, Ledger, last_session, read_ledger
 from eaglecfg.tune.look_around import look_around
 from eaglecfg.tune.opened import Opened, open_study
@@ -141,7 +141,7 @@ def command(
     if apply_winner:
         check_patches(opened)
     require_extra()
-    history = fold(read_ledger(opened.folder / LEDGER), opened.conditions, look_around(opened)[0])
+    history = opened.history(read_ledger(opened.folder / LEDGER), look_around(opened)[0])
     warning = check_budget(opened, history, time.time())
     _print_plan(opened, history.retried() if retry_failed else history, warning)
     if dry_run:
@@ -181,10 +181,11 @@ def _run_after(script: str, opened: Opened, ended: str) -> None:
     no more."""
     from eaglecfg.tune.tables import RESULT_MARKDOWN
 
+    result = opened.folder / RESULT_MARKDOWN
     told = {
         "EAGLECFG_STUDY": opened.name,
         "EAGLECFG_ENDED": ended,
-        "EAGLECFG_RESULT": str(opened.folder / RESULT_MARKDOWN),
+        "EAGLECFG_RESULT": str(result) if result.exists() else "",
     }
     sys.stdout.flush()
     try:
@@ -255,7 +256,7 @@ def run_session(opened: Opened, *, retry_failed: bool = False, proof: bool = Tru
     with Ledger(opened.folder / LEDGER) as ledger:
 
         def history() -> History:
-            return fold(ledger.events, opened.conditions, place)
+            return opened.history(ledger.events, place)
 
         def heard(signal: str) -> None:
             with contextlib.suppress(OSError):

@@ -164,15 +164,15 @@ class Progress:
         elif kind == "finalists":
             self.screen.say(f"into the rounds: {'; '.join(data['labels'])}")
         elif kind == "launch":
-            self._launch(data["step"], data["n"])
+            self._launch(data["step"])
         elif kind == "progress":
             self._phase(data["kind"], data["data"])
         elif kind == "ended":
             self._ended(data["step"], data["launch"])
 
-    def _launch(self, step: Wanted, number: int) -> None:
-        number = self._done() + 1 if self.check else number
-        counted = "a launch to fill caches" if step.cold else f"launch {number} of {self._total()}"
+    def _launch(self, step: Wanted) -> None:
+        counted = f"launch {self._done() + 1} of {self._total()}"
+        counted = "a launch to fill caches" if step.cold else counted
         self.now = f"{counted}: {step.arm.label}"
         self.begun = time.monotonic()
         self.waiting = False

@@ -16,7 +16,7 @@ from eaglecfg.cli.output import say, tell, traceback_option
 from eaglecfg.cli.tune_check import check, show_check
 from eaglecfg.errors import UsageError
 from eaglecfg.tune.account import launches
-from eaglecfg.tune.history import History, fold
+from eaglecfg.tune.history import History
 from eaglecfg.tune.ledger import LEDGER, Event, read_ledger
 from eaglecfg.tune.opened import Opened, open_study
 
@@ -49,7 +49,7 @@ def _read(
         Path(study), shown=study, out=out, launch_anyway=True, prefix=words, budget=budget, looking=True
     )
     events = read_ledger(opened.folder / LEDGER)
-    return opened, events, fold(events, opened.conditions)
+    return opened, events, opened.history(events)
 
 
 @click.command("status")
@@ -86,7 +86,8 @@ def _words(opened: Opened, found: Any, history: History) -> list[str]:
         lines.append(f"  STEP COST ONLY: acceptance is simulated at {opened.design.step_cost:.2f}")
     if found.now is not None:
         now = found.now
-        lines.append(f"  now      launch {now.n}, {now.label}, {now.doing} for {duration(now.seconds)}")
+        why = " to fill caches" if now.fills_caches else ""
+        lines.append(f"  now      launch {now.n}{why}, {now.label}, {now.doing} for {duration(now.seconds)}")
     left = f", {found.left} left, about {duration(found.left_s)}" if found.left else ""
     lines.append(f"  done     {launches(found.done)}{left}")
     if found.ends_at is not None:

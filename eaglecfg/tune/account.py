@@ -15,6 +15,8 @@ NAMES = dict(zip((*PARTS, "other"), ("start-up", "warm-up", "measurement", "stop
 COLD = 2.0
 """A start-up of more than so many medians compiled or read what the others found ready: seen 185 s where
 others took 50 (`studies/results/tiny-tp2-steps.md`), and 86 against 50 where nothing had to be compiled."""
+LEAST_S = 10.0
+"""Nor is it told of fewer seconds than these."""
 FEWEST_STARTS = 4
 """Fewer launches have no usual start-up."""
 WORTH_A_WORD = 1.0
@@ -59,9 +61,13 @@ def account_of(history: History) -> Account:
         {part: spent / seconds if seconds else 0.0 for part, spent in sums.items()},
         sum(item.timings.get("waited", 0.0) for item in launched),
         history.cut_off,
-        {number: spent for number, spent in starts.items() if usual and spent > COLD * usual},
+        {
+            number: spent
+            for number, spent in starts.items()
+            if usual and spent > max(COLD * usual, usual + LEAST_S)
+        },
         usual,
-        len(history.colds),
+        len(history.filling),
     )
 
 
@@ -74,7 +80,7 @@ def account_line(account: Account) -> str:
     """One sentence, and one on what came on top where something did."""
     shares = ", ".join(f"{NAMES[part]} {share:.0%}" for part, share in account.shares.items())
     failed = f", {account.failed} of them failed" if account.failed else ""
-    filling = f", {_first(account.filling)} to fill caches and not compared" if account.filling else ""
+    filling = f", {account.filling} of them to fill caches and not compared" if account.filling else ""
     line = (
         f"{launches(account.launches)}{failed}{filling}, {account.seconds / 60:.1f} minutes, "
         f"{account.per_hour:.0f} an hour: {shares}."
@@ -94,10 +100,6 @@ def cold_words(account: Account) -> list[str]:
         f"Start-up took {account.usual_start_s:.0f} s (median), but {each}: with cold caches a launch may be "
         f"slower in what it measures, too."
     ]
-
-
-def _first(count: int) -> str:
-    return "the first" if count == 1 else f"{count}"
 
 
 HEADER = ("launch", "setting", "phase", "tok/s", "accept", "ms/step", "start-up s", "stop s", "whole s")
@@ -127,7 +129,7 @@ def _phase(item: Launch, history: History) -> str:
 
 def _launched(history: History) -> list[Launch]:
     """The launches of the study in their order, those among them that filled caches."""
-    return sorted((*history.colds, *history.launches), key=lambda item: item.n)
+    return sorted((*history.filling, *history.launches), key=lambda item: item.n)
 
 
 def _numbers(item: Launch) -> list[str]:

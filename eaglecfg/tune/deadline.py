@@ -55,19 +55,22 @@ class Deadline:
         return min(left) if left else None
 
     def search_over(self, design: Design, history: History, now: float) -> bool:
-        """Whether one launch more would take the time that is kept for the rounds. A launch that found caches
-        cold tells too little of what others take to end a search."""
+        """Whether one launch more would take the time that is kept for the rounds. What launches are assumed
+        to take, or one took that found caches cold, is no reason to end a search."""
         left = self.left_s(history, now)
-        if left is None or design.mode == "rounds" or (history.colds and not history.warm):
+        if left is None or design.mode == "rounds" or not history.warm:
             return False
         launches = left / launch_seconds(history, self.assumed_s)
         kept = rounds_kept(design, len(history.paid()) + launches)
         return launches < kept * design.final_arms + 1
 
-    def stop(self, design: Design, history: History, now: float, step: Wanted | None = None) -> str:
+    def stop(
+        self, design: Design, history: History, now: float, step: Wanted | None = None, before_s: float = 0.0
+    ) -> str:
         """Why the study ends before ``step``, the next launch, or nothing. A round does not begin that there
-        is no time to finish."""
+        is no time to finish. ``before_s`` is what a launch that fills caches takes before ``step``."""
         left, each = self.left_s(history, now), launch_seconds(history, self.assumed_s)
+        left = None if left is None else left - before_s
         if left is not None and left < each:
             return "the time budget is spent"
         if left is not None and step is not None and left < each * _begins(design, history, step):
@@ -95,9 +98,7 @@ def rounds_kept(design: Design, launches: float) -> int:
 
 
 def launch_seconds(history: History, assumed_s: float) -> float:
-    """Seconds that a launch takes: the mean of those seen; halfway to what is assumed where only one was seen
-    that found caches cold; before that what is assumed."""
-    if history.warm:
-        return fmean(item.seconds for item in history.warm)
-    seen = fmean(item.seconds for item in history.colds) if history.colds else assumed_s
-    return min(seen, (seen + assumed_s) / 2)
+    """Seconds that a launch takes: the mean of those seen; at most halfway to what is assumed where only the
+    first of a boot was seen, which found caches cold; before that what is assumed."""
+    seen = fmean(item.seconds for item in history.warm or history.timed) if history.timed else assumed_s
+    return seen if history.warm else min(seen, (seen + assumed_s) / 2)

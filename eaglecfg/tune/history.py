@@ -134,8 +134,9 @@ class History:
     ``arms`` keeps label and values of every arm ever launched. ``aside`` counts launches measured under
     other conditions. ``moves`` is how far (log) the machine's speed had moved by each segment. ``proofs`` are
     records of launches with NCCL's log on, by arm; they measure nothing. ``checks`` are the launches of the
-    machine check, ``colds`` those that found caches cold; both stand in none of the other fields.
-    ``cut_off`` counts the launches that ended with the coordinator or by its interruption.
+    machine check, ``colds`` those that filled caches; both stand in none of the other fields. ``cut_off``
+    counts the launches that ended with the coordinator or by its interruption. ``boots`` are the boots of the
+    machine during which the server was started well as it is started now.
     """
 
     launches: tuple[Launch, ...]
@@ -149,6 +150,7 @@ class History:
     checks: tuple[Launch, ...] = ()
     cut_off: int = 0
     colds: tuple[Launch, ...] = ()
+    boots: frozenset[str] = frozenset()
 
     def of(self, arm: str, *phases: str) -> list[Launch]:
         """Good launches that ran ``arm``, optionally of some phases."""
@@ -197,14 +199,16 @@ class History:
         return [item for item in (*self.checks, *self.launches, *self.colds) if item.ok]
 
     @property
-    def boots(self) -> set[str]:
-        """The boots of the machine during which a launch has gone well."""
-        return {item.boot for item in self.timed}
+    def warm(self) -> list[Launch]:
+        """Good launches of any purpose but the first of each boot, which found caches cold."""
+        in_order = sorted(self.timed, key=lambda item: item.n)
+        first = {item.boot: item.n for item in reversed(in_order)}
+        return [item for item in in_order if item.n != first[item.boot]]
 
     @property
-    def warm(self) -> list[Launch]:
-        """Good launches of any purpose that found caches filled."""
-        return [item for item in (*self.checks, *self.launches) if item.ok]
+    def filling(self) -> tuple[Launch, ...]:
+        """Launches of the study, not of its machine check, that filled caches."""
+        return tuple(item for item in self.colds if item.phase != CHECK)
 
     def without(self, numbers: Collection[int]) -> History:
         """The history less these launches."""
@@ -223,11 +227,12 @@ class History:
     @property
     def busy_s(self) -> float:
         """Seconds spent in finished launches."""
-        return sum(item.seconds for item in (*self.colds, *self.launches))
+        return sum(item.seconds for item in (*self.filling, *self.launches))
 
 
 def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -> History:
-    """The history under ``conditions``: the hash of all that a measurement depends on besides the arm.
+    """The history under ``conditions``: the hash of all that a measurement depends on besides the arm. Of
+    ``boots`` it knows nothing.
 
     Only launches count that ran at ``place`` (None: that of the last session) and on the version of the
     engine that ran last.
@@ -257,7 +262,7 @@ def fold(events: Sequence[Event], conditions: str, place: Place | None = None) -
                 cut_off += asked is not None and asked["conditions"] == conditions
                 continue
             if asked["conditions"] != conditions or event.seq in elsewhere:
-                aside += 1
+                aside += not asked.get("cold")
                 continue
             filled = asked.get("cold") and not data["failure"]
             if filled or asked["phase"] == CHECK:

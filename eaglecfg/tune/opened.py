@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os.path
@@ -28,18 +29,25 @@ from eaglecfg.schema.study import StudyFile
 from eaglecfg.source.document import Document
 from eaglecfg.source.read import read_document
 from eaglecfg.tune.arm import Arm
+from eaglecfg.tune.boots import boots_of
 from eaglecfg.tune.design import Design, Verdict, make_design
+from eaglecfg.tune.history import History, fold
 from eaglecfg.tune.inert import Asleep, Inert, find_inert
+from eaglecfg.tune.ledger import Event
 from eaglecfg.tune.limits import read_limits
 from eaglecfg.tune.profiles import assumed_launch_s, measure_plan
 from eaglecfg.tune.prompts import read_prompts
 from eaglecfg.tune.random_prompts import random_prompts
 from eaglecfg.tune.space import Space, read_space
 from eaglecfg.tune.step_cost import require_switch
+from eaglecfg.tune.surroundings import Place
 from eaglecfg.tune.trial import MeasurePlan, Prompt
 
 STUDIES = Path(".eaglecfg") / "studies"
 """Where studies are kept, under the folder of the config."""
+
+MEASUREMENT = "measurement"
+"""The key of ``described`` that holds how a launch is measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,11 @@ class Opened:
     def assumed_launch_s(self) -> float:
         """Seconds of one launch until launches have been seen."""
         return assumed_launch_s(self.prefix, self.plan, self.study.launch.start_s)
+
+    def history(self, events: Sequence[Event], place: Place | None = None) -> History:
+        """What ``events`` of the study's ledger come to under its conditions. ``place`` as for ``fold``."""
+        known = fold(events, self.conditions, place)
+        return dataclasses.replace(known, boots=boots_of(events, self.described))
 
     @property
     def base_folder(self) -> Path:
@@ -116,7 +129,9 @@ def open_study(
     every = () if unasked else _all_prompts(document, study, config, deployment.model)
     search, claim = _split(every, study.workload.holdout if design.mode != "rounds" else 0)
     plan = measure_plan(study, used := tuple(prefix) or tuple(study.launch.prefix))
-    described = _describe(document, study, config, space, plan, used, split=design.mode != "rounds")
+    described = json.loads(
+        json.dumps(_describe(document, study, config, space, plan, used, split=design.mode != "rounds"))
+    )
     home = Path(config.document.folder).resolve() / STUDIES
     folder = out.resolve() if out is not None else home / Path(shown).stem
     return Opened(
@@ -151,6 +166,16 @@ def _study(document: Document, budget: Mapping[str, Any]) -> StudyFile:
     study = loaded.model
     read_limits(study.objective.limits, document)
     return study.model_copy(update={"budget": study.budget.model_copy(update=budget)}) if budget else study
+
+
+def changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What of the conditions is not what it was, by name: parts of the measurement each by its own."""
+    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    if MEASUREMENT not in keys:
+        return keys
+    own, new = before.get(MEASUREMENT) or {}, now.get(MEASUREMENT) or {}
+    parts = [key for key in {**own, **new} if own.get(key) != new.get(key)]
+    return [key for key in keys if key != MEASUREMENT] + parts
 
 
 def hash_of(described: Mapping[str, Any]) -> str:

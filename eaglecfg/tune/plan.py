@@ -12,7 +12,7 @@ from typing import Any
 
 from eaglecfg.rules.study.parts import UNSET
 from eaglecfg.tune.arm import tree
-from eaglecfg.tune.cold import FIRST_START_S, cold, to_fill
+from eaglecfg.tune.cold import filler, first_s, longer_s, to_fill
 from eaglecfg.tune.conclusion import WIDE
 from eaglecfg.tune.deadline import Deadline, launch_seconds, rounds_kept, until_time
 from eaglecfg.tune.design import Design
@@ -89,14 +89,13 @@ def _paid_by_launches(design: Design) -> int:
 def _first_launch(opened: Opened, history: History, launch_s: float) -> float:
     """Seconds that cold caches take: longer for the first launch, which is one more where it only fills
     them."""
-    longer = FIRST_START_S if cold(opened, history) else 0.0
-    return longer + (launch_s if to_fill(opened, history) else 0.0)
+    return first_s(opened, history, launch_s) or longer_s(opened, history, launch_s)
 
 
 def first_words(opened: Opened, history: History) -> str:
     """What is launched while caches are cold."""
-    baseline = opened.design.baseline
-    what = baseline.label if baseline is not None else "the first setting"
+    arm = filler(opened.design, history)
+    what = arm.label if arm is not None else "the first setting"
     return (
         f"one launch of {what} fills caches (kernels are compiled, files read from disk): not compared, nor "
         f"paid from a budget of launches"
@@ -188,7 +187,7 @@ def plan_lines(opened: Opened, history: History) -> list[tuple[str, str]]:
         )
     )
     first = ""
-    if to_fill(opened, history):
+    if plan.launches and to_fill(opened, history):
         out.append(("first", first_words(opened, history)))
         first = " after the first"
     source = "as seen so far" if plan.time_seen else "assumed until the first has been seen"
@@ -259,10 +258,11 @@ def time_plan(opened: Opened, history: History) -> list[tuple[str, int, str]]:
     """(phase, launches, time) of a whole study."""
     design, each = opened.design, launch_seconds(history, opened.assumed_launch_s)
     finals = design.final_arms * _paid_by_launches(design)
-    counts = {"first": int(to_fill(opened, history)), "search": design.search_launches, "rounds": finals}
+    fills = launches_left(design, history) and to_fill(opened, history)
+    counts = {"first": int(bool(fills)), "search": design.search_launches, "rounds": finals}
     rows = [(name, count) for name, count in counts.items() if count]
     rows.append(("together", sum(counts.values())))
-    longer = FIRST_START_S if cold(opened, history) else 0.0
+    longer = longer_s(opened, history, each) if launches_left(design, history) else 0.0
     cold_rows = {rows[0][0], "together"}  # those that hold the first launch
     return [
         (name, count, duration(count * each + (longer if name in cold_rows else 0.0))) for name, count in rows

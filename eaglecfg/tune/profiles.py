@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from eaglecfg.schema.study import StudyFile
 from eaglecfg.tune.trial import MeasurePlan
@@ -67,7 +68,7 @@ ASSUMED_TOKENS_PER_S = 150.0
 
 def ships_with_eaglecfg(prefix: Sequence[str]) -> bool:
     """Whether a launch prefix starts one of our own servers."""
-    return any(word.startswith("eaglecfg.") for word in prefix)
+    return any(flag == "-m" and name.startswith("eaglecfg.") for flag, name in pairwise(prefix))
 
 
 def assumed_launch_s(prefix: Sequence[str], plan: MeasurePlan, start_s: float | None = None) -> float:

@@ -14,6 +14,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 from eaglecfg.tune.apply import make_patch
 from eaglecfg.tune.arm import OFF, Arm, tree
+from eaglecfg.tune.cold import first_s
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.design import MOST_ENUMERATED, Design
 from eaglecfg.tune.history import History
@@ -71,10 +72,12 @@ def check_budget(opened: Opened, history: History, now: float) -> str:
             f"{_budget(opened, 'hours', 'until')}: the budget leaves {max(left, 0):.0f} s, but one launch is "
             f"assumed to take {each:.0f} s: give a larger budget."
         )
-    if left < need * each:
+    first = first_s(opened, history, each)
+    if left < first + need * each:
+        filling = ", after one launch that fills caches," if first else ""
         return (
-            f"the budget leaves {left:.0f} s, and launching each baseline twice is assumed to take "
-            f"{need * each:.0f} s: the study may end without a comparison"
+            f"the budget leaves {left:.0f} s, and launching each baseline twice{filling} is assumed to take "
+            f"{first + need * each:.0f} s: the study may end without a comparison"
         )
     return ""
 

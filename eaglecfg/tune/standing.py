@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from eaglecfg.source.secrets import redact_arguments
 from eaglecfg.tune.deadline import until_time
-from eaglecfg.tune.history import fold
 from eaglecfg.tune.ledger import Event, last_session
-from eaglecfg.tune.opened import Opened
+from eaglecfg.tune.opened import Opened, changed
 from eaglecfg.tune.plan import make_plan
 from eaglecfg.tune.process import identity_of
 from eaglecfg.tune.ranking import best_so_far
@@ -33,19 +32,22 @@ PREFIX = "launch.prefix"
 PLAIN_WORD = re.compile(r"[\w{}./=:@%+,-]+")
 """A word of a command that means itself within quotes; shlex would quote {python}."""
 
+BLOCKS = "block_seconds"
 READY = "server_info.json"
 """The file in a launch's folder from which on its server answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Now:
-    """The launch that runs. ``doing`` is ``starting`` or ``measuring``, ``seconds`` since its start."""
+    """The launch that runs. ``doing`` is ``starting`` or ``measuring``, ``seconds`` since its start;
+    ``fills_caches``: it is compared with nothing."""
 
     n: int
     label: str
     doing: str
     seconds: float
     folder: str
+    fills_caches: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Standing:
 
 def standing(opened: Opened, events: Sequence[Event], at: float) -> Standing:
     """Where the study stands at ``at`` (seconds since the epoch). Takes no lock and writes nothing."""
-    history = fold(events, opened.conditions)
+    history = opened.history(events)
     session = last_session(events)
     plan = make_plan(opened, history)
     state, why = _state(events, session)
@@ -113,7 +115,7 @@ def _ends_at(opened: Opened, events: Sequence[Event], session: Event) -> float |
     """When the session's budget of time is spent."""
     budget, ends = budget_of(events), list[float]()
     if budget.get("hours") is not None:
-        before = fold([event for event in events if event.seq < session.seq], opened.conditions).busy_s
+        before = opened.history([event for event in events if event.seq < session.seq]).busy_s
         ends.append(session.at + budget["hours"] * 3600 - before)
     if budget.get("until") is not None:
         ends.append(until_time(budget["until"], session.at))
@@ -125,14 +127,14 @@ def aside_because(opened: Opened, events: Sequence[Event]) -> str:
     session = last_session(events)
     before = session.data["described"] if session is not None else opened.described
     now = opened.described
-    keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    keys = changed(before, now)
     if PREFIX not in keys:
         return f"measured under other conditions ({', '.join(keys) or 'an earlier session tells'})"
     words = " ".join(
         word if PLAIN_WORD.fullmatch(word) else shlex.quote(word) for word in redact_arguments(before[PREFIX])
     )
     # How long blocks are goes by the prefix.
-    others = [key for key in keys if key not in (PREFIX, "measurement")]
+    others = [key for key in keys if key not in (PREFIX, BLOCKS)]
     more = f", and with other {', '.join(others)}" if others else ""
     return f"measured with another launch prefix{more}: --launch-prefix {shlex.quote(words)} shows them"
 
@@ -162,4 +164,5 @@ def _now(events: Sequence[Event], at: float) -> Now | None:
         return None
     folder = Path(last.data["folder"])
     doing = "measuring" if (folder / READY).exists() else "starting"
-    return Now(last.data["n"], last.data["arm"]["label"], doing, max(0.0, at - last.at), str(folder))
+    label, fills = last.data["arm"]["label"], bool(last.data.get("cold"))
+    return Now(last.data["n"], label, doing, max(0.0, at - last.at), str(folder), fills)

@@ -19,12 +19,12 @@ from eaglecfg import __version__
 from eaglecfg.tune.answers import Reference as AnswersReference
 from eaglecfg.tune.answers import recorded_answers
 from eaglecfg.tune.belongs import file_of, refuse_record_of_another
-from eaglecfg.tune.cold import to_fill, warming
+from eaglecfg.tune.cold import cold, first_s, to_fill, warming
 from eaglecfg.tune.deadline import Deadline, launch_seconds
 from eaglecfg.tune.drift import Move, find_move
 from eaglecfg.tune.futility import Reference, pointless, reference_for
 from eaglecfg.tune.gpu import Gpu
-from eaglecfg.tune.history import ROUND, History, fold
+from eaglecfg.tune.history import ROUND, History
 from eaglecfg.tune.interrupts import Interrupts
 from eaglecfg.tune.judge import described, ended
 from eaglecfg.tune.launch import run_launch
@@ -32,7 +32,7 @@ from eaglecfg.tune.leases import LEASES, VARIABLE, Leases, NotHeld
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.look_around import look_around
 from eaglecfg.tune.machine_check import finite, make_check, next_check
-from eaglecfg.tune.opened import STUDIES, Opened
+from eaglecfg.tune.opened import STUDIES, Opened, changed
 from eaglecfg.tune.placement import gpus_of
 from eaglecfg.tune.process import identity_of
 from eaglecfg.tune.proof import RUNNING, end_open_proofs, prove, wanted
@@ -102,7 +102,7 @@ class StudyRun:
     @property
     def history(self) -> History:
         """The ledger as it is now."""
-        return fold(self.ledger.events, self.opened.conditions, self.place)
+        return self.opened.history(self.ledger.events, self.place)
 
     def run(self) -> Outcome:
         """Launch until the schedule says that it is done. Raises KeyboardInterrupt once all is stopped, and
@@ -152,11 +152,15 @@ class StudyRun:
             if isinstance(step, Rejected):
                 self._reject(step)
                 continue
-            stop = self.deadline.stop(self.opened.design, history, time.time(), step)
+            each = launch_seconds(history, self.opened.assumed_launch_s)
+            before_s = first_s(self.opened, history, each)
+            stop = self.deadline.stop(self.opened.design, history, time.time(), step, before_s)
             if stop:
                 return self._finish(history, Finished(stop))
             if step.phase == ROUND and self.opened.design.mode != "rounds":
-                names = tuple(arm.label for arm in finalists(self.opened.design, history))
+                failed = history.condemned()
+                arms = finalists(self.opened.design, history)
+                names = tuple(arm.label for arm in arms if arm.key not in failed)
                 if names != chosen:
                     chosen = names
                     self.tell("finalists", {"labels": names})
@@ -237,7 +241,7 @@ class StudyRun:
             return
         last = sessions[-1].data
         before, now = last["described"], self.opened.described
-        keys = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        keys = changed(before, now)
         if last["conditions"] == self.opened.conditions:
             keys = []
         place = last.get("place")
@@ -332,7 +336,7 @@ class StudyRun:
     def _recall_answers(self) -> None:
         asked = {}
         history = self.history
-        counted = {item.n for item in (*history.checks, *history.launches, *history.colds)}
+        counted = {item.n for item in (*history.checks, *history.launches)}
         for event in self.ledger.events:
             if event.kind == "launch":
                 asked[event.data["n"]] = event.data
@@ -358,7 +362,9 @@ class StudyRun:
         folder = self.opened.folder / "launches" / f"{number:04d}-{step.arm.key}"
         command = server_command(self.opened, step.arm.deployment)
         limits = replace(
-            startup_limits(self.opened.study.launch.startup_s, step.arm.key, history),
+            startup_limits(
+                self.opened.study.launch.startup_s, step.arm.key, history, cold=cold(self.opened, history)
+            ),
             foreign_mib=self.opened.study.launch.foreign_gpu_mib or 0.0,
         )
         fields = {"n": number, "arm": described(step.arm), "phase": step.phase, "round": step.round}
@@ -427,12 +433,13 @@ class StudyRun:
             self.opened.space,
             step.arm,
             limits,
-            self.reference,
+            AnswersReference() if step.cold else self.reference,
             in_round=in_round,
             step_cost=cost,
         )
         keys = {arm.key for arm in self.opened.design.baselines}
-        own = result.answers if step.arm.key in keys and not data["failure"] else {}
+        counts = not data["failure"] and not step.cold
+        own = result.answers if step.arm.key in keys and counts else {}
         new = self.reference.learn(step.arm.key, own, in_round=in_round)
         self._look_at_version(data["engine_version"])
         self._write("ended", n=number, answers={name: list(ids) for name, ids in new.items()}, **data)
@@ -462,15 +469,18 @@ class StudyRun:
         write_results(self.opened.folder, self.opened.name, self.opened.conditions, results)
 
 
-def startup_limits(given: float, arm: str, history: History) -> Limits:
+def startup_limits(given: float, arm: str, history: History, *, cold: bool = False) -> Limits:
     """Limits of the next launch of ``arm``. ``given`` is the study's own start-up limit in seconds.
 
     Once two launches were seen, the limit is learned from them. An arm that exceeded it before gets the whole
-    of the study's, or more where others took long: the limit may have been at fault.
+    of the study's, or more where others took long: the limit may have been at fault. So does a launch that
+    finds caches ``cold``.
     """
     seen = [item.ready_s for item in history.timed]
     learned = LEARNED_STARTUP * max(seen, default=0.0)
-    if any(item.arm == arm and item.failure == "startup" for item in (*history.checks, *history.launches)):
+    if cold or any(
+        item.arm == arm and item.failure == "startup" for item in (*history.checks, *history.launches)
+    ):
         return Limits(max(given, learned))
     return Limits(given if len(seen) < 2 else min(given, max(learned, LEAST_STARTUP_S)))
 

@@ -72,7 +72,8 @@ def unlaunched_words(found: Unlaunched | None) -> list[str]:
     names = "; ".join(found.labels[:MOST_NAMED])
     more = found.count - min(MOST_NAMED, len(found.labels))
     names += f"; and {more} more" if more else ""
-    were, are = ("setting was", "it is") if found.count == 1 else ("settings were", "they are")
+    noun = "setting" if found.of == 1 else "settings"
+    were, are = (f"{noun} was", "it is") if found.count == 1 else (f"{noun} were", "they are")
     return [
         f"{found.count} of {found.of} {were} not launched ({found.why}), so that it is not known whether "
         f"{are} faster: {names}."

@@ -251,10 +251,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A GPU in use is waited for a fifth of a second."""
     real = study_module.startup_limits
 
-    def limits(given: float, arm: str, history: Any) -> Limits:
+    def limits(*given: Any, **options: Any) -> Limits:
         from dataclasses import replace
 
-        return replace(real(given, arm, history), gpu_wait_s=0.2)
+        return replace(real(*given, **options), gpu_wait_s=0.2)
 
     monkeypatch.setattr(study_module, "startup_limits", limits)
     monkeypatch.setattr(gpu_module, "LOOK_S", 0.02)

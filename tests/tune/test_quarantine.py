@@ -17,7 +17,6 @@ from eaglecfg.cli.main import run
 from eaglecfg.machine.processes import boot_id
 from eaglecfg.tune import quarantine
 from eaglecfg.tune import study as study_module
-from eaglecfg.tune.history import History
 from eaglecfg.tune.ledger import Ledger
 from eaglecfg.tune.trial import Limits
 from tests.tune.folder import ROOT, SERVER, Folder, wait_for
@@ -60,8 +59,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Little time is given for things to go by themselves."""
     real = study_module.startup_limits
 
-    def limits(given: float, arm: str, history: History) -> Limits:
-        return replace(real(given, arm, history), stop_s=2.0, term_s=0.2, gpu_wait_s=0.1)
+    def limits(*given: Any, **options: Any) -> Limits:
+        return replace(real(*given, **options), stop_s=2.0, term_s=0.2, gpu_wait_s=0.1)
 
     real_end = quarantine.end_left
     monkeypatch.setattr(study_module, "startup_limits", limits)

@@ -108,7 +108,7 @@ def test_launches_of_step_cost_and_of_real_acceptance_are_never_mixed(
     rewrite(folder, "step_cost: {accept_length: 2.5}\n", "")
     assert run(check) == 0
     out = flat(capsys.readouterr().out)
-    assert "earlier launches are set aside: measurement, step_cost changed since" in out
+    assert "earlier launches are set aside: step_cost, greedy_check changed since" in out
     assert len(folder.finished()) == 4
     assert "simulated" not in out
 

@@ -266,7 +266,7 @@ def test_launches_under_other_conditions_are_set_aside(
     assert run(folder.arguments) == 0
     out = capsys.readouterr().out
     assert "4 launches of this record were measured under other conditions" in out
-    assert "note: earlier launches are set aside: measurement changed since" in out
+    assert "note: earlier launches are set aside: output_tokens changed since" in out
     assert len(folder.finished()) == 8
 
 
