@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
-from eaglecfg.checkpoint.config import GREATEST, ConfigValue, ModelConfig
+from eaglecfg.checkpoint.config import GREATEST, SPELLINGS, ConfigValue, ModelConfig
 from eaglecfg.record import record
 
 Kind = Literal["length", "number", "object", "word", "token", "switch", "own switch"]
@@ -22,6 +22,9 @@ DTYPES = frozenset(
     }
 )
 """Names that torch has a dtype for: a config's dtype is looked up there."""
+
+_NO_PARTS = ("quantization_config", "compression_config", "eagle_config", "generation_config")
+"""Objects in a config.json that are no config of a model's part."""
 
 
 @record
@@ -47,6 +50,23 @@ def misfits(config: ModelConfig, *, draft: bool) -> Iterator[Misfit]:
         found = _find(config, key.name)
         if found is not None and not key.fits(found.value):
             yield Misfit(found, key.kind, key.takes)
+    yield from _dtypes(config)
+
+
+def _dtypes(config: ModelConfig) -> Iterator[Misfit]:
+    """Dtypes of the whole model and of its parts: each part's config looks its own up in torch."""
+    for prefix, part in _parts("", config.raw, nested=config.text_key is not None):
+        spelling = next((one for one in SPELLINGS["dtype"] if part.get(one) is not None), None)
+        if spelling is not None and not fits_dtype(part[spelling]):
+            yield Misfit(ConfigValue(prefix + spelling, part[spelling]), "word", "a dtype such as bfloat16")
+
+
+def _parts(prefix: str, part: Mapping[str, Any], *, nested: bool) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The configs in a config of several models. One of a single model builds nothing of what it nests."""
+    yield prefix, part
+    for key, inner in part.items() if nested else ():
+        if key.endswith("_config") and key not in _NO_PARTS and isinstance(inner, dict):
+            yield from _parts(f"{prefix}{key}.", inner, nested=True)
 
 
 def _find(config: ModelConfig, name: str) -> ConfigValue | None:
@@ -85,9 +105,13 @@ def _text(value: Any) -> bool:
 
 
 def fits_dtype(value: Any) -> bool:
-    """Whether a config of ``dtype: value`` loads at all."""
+    """Whether a config of ``dtype: value`` loads at all: transformers takes it for a name inside torch.
+
+    So in every version that an engine pins (4.57.1 configuration_utils.py:274, 5.19.0 :325): the torch. of
+    ``str(torch.bfloat16)`` is no part of such a name.
+    """
     if isinstance(value, str):
-        return value.removeprefix("torch.") in DTYPES
+        return value in DTYPES
     return value is None or (isinstance(value, dict) and bool(value))  # one for every part of the model
 
 
@@ -121,7 +145,6 @@ _BOTH = (
     *_lengths("num_hidden_layers", null=False, most=DEEPEST),
     *_lengths("head_dim max_position_embeddings", null=True),
     _Key("model_type", "word", "text", _kind_name),
-    _Key("dtype", "word", "a dtype such as bfloat16", fits_dtype),
     _Key("rms_norm_eps", "number", "a number above 0", _number),
     _Key("rope_theta", "number", "a number above 0", _number),
     _Key("rope", "object", "an object", _object),

@@ -8,7 +8,7 @@ from eaglecfg.checkpoint.config import ModelConfig
 from eaglecfg.checkpoint.locate import locate
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.evidence import listed, shown
-from eaglecfg.rules.files.config_values import Misfit, misfits
+from eaglecfg.rules.files.config_values import Misfit, fits_dtype, misfits
 from eaglecfg.rules.files.problems import SHOWN, Side, checkpoints
 from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, NotChecked, Rule, Severity, Today
 
@@ -18,6 +18,7 @@ CHECKS_TYPES = (5, 6)
 _FALSE = ("false", "no", "off", "0", "none", "")
 _REFUSED = "transformers checks the type of every field and refuses the config"
 _BROKEN = "the model's shape is worked out of it, and the engine stops at start"
+_NO_DTYPE = "transformers looks the dtype up in torch by this name while it reads the config, and stops"
 _SILENT = "it is taken as it is: text counts as true, and a token id that is none is never met"
 
 
@@ -59,6 +60,8 @@ def _effect(context: Context, config: ModelConfig, one: Misfit) -> tuple[Severit
         if not value:
             why = "the draft's class does not look at the type, and Python takes an empty value for false"
         return (Severity.ERROR if opposite else Severity.WARNING), Today.SILENT, why
+    if one.takes.startswith("a dtype"):
+        return Severity.ERROR, Today.CRASH_AT_START, _NO_DTYPE
     if one.kind in ("switch", "token") and not _strict(context, config):
         return Severity.WARNING, Today.SILENT, _SILENT
     return Severity.ERROR, Today.CRASH_AT_START, _REFUSED if _strict(context, config) else _BROKEN
@@ -93,7 +96,9 @@ def _help(one: Misfit) -> str:
         return f"write {'false' if str(value).lower() in _FALSE else 'true'}, without quotes"
     if takes.startswith("a dtype"):
         names = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32", "f16": "float16", "f32": "float32"}
-        return f"write {names.get(str(value).lower(), 'the name that torch has for it')}"
+        name = str(value).lower().removeprefix("torch.")
+        name = names.get(name, name)
+        return f"write {name if fits_dtype(name) else 'the name that torch has for it'}"
     return f"write {takes}; the file as it was published has it"
 
 
