@@ -17,7 +17,8 @@ from eaglecfg.engines.wiring import lookup
 from eaglecfg.record import record
 
 SPEC_V2 = "SGLANG_ENABLE_SPEC_V2"
-TRUE = ("true", "1", "yes", "y")
+TRUE, FALSE = ("true", "1", "yes", "y"), ("false", "0", "no", "n")
+"""What the engine reads a switch of its own from; it takes its default for anything else."""
 
 
 @record
@@ -154,5 +155,5 @@ def _extend_backend(resolution: Resolution) -> tuple[str | None, str]:
 def _worker_v1(resolution: Resolution, env: Mapping[str, str]) -> bool:
     """Whether a version that has both runs the older worker."""
     topk = resolution.runs("speculative_eagle_topk")
-    switched = env.get(SPEC_V2, "true").lower() not in TRUE
+    switched = env.get(SPEC_V2, "true").lower() in FALSE
     return bool(resolution.asked("disable_overlap_schedule")) or switched or (topk or 1) > 1

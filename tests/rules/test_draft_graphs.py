@@ -99,6 +99,12 @@ def test_the_older_worker_of_0_5_12_records_it_with_any_backend(
     assert "EC904" in ids_of(pair(tmp_path, "0.5.12", server=server, **change))
 
 
+@pytest.mark.parametrize("text", ["1", "off", ""])
+def test_a_text_that_0_5_12_cannot_read_leaves_it_the_newer_worker(text: str, tmp_path: Path) -> None:
+    server, env = {"attention_backend": "fa3"}, {"SGLANG_ENABLE_SPEC_V2": text}
+    assert "EC904" not in ids_of(pair(tmp_path, "0.5.12", server=server, env=env))
+
+
 @pytest.mark.parametrize(
     ("gpu", "version", "crash"),
     [

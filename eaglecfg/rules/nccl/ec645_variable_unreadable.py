@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from eaglecfg.rules.context import Context
-from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.nccl.view import settings
 
 if TYPE_CHECKING:
     from eaglecfg.rules.nccl.settings import Settings
+
+MOST_SHOWN = 60
 
 _TORCH = ("y", "yes", "1", "t", "true", "n", "no", "0", "f", "false")
 
@@ -32,6 +34,31 @@ def check(ctx: Context) -> Iterator[Item]:
         found = _torch(view, name, kind) if kind else _engine(view, name, own.get(name, {}).get("kind"))
         if found is not None:
             yield found
+    yield from _engines_own(ctx, [name for name in own if own[name].get("kind")])
+
+
+def _engines_own(ctx: Context, told: Collection[str]) -> Iterator[Finding]:
+    """Other variables of the engine's: a switch that it cannot read does not do what it says."""
+    from eaglecfg.engines.command import handed_on
+    from eaglecfg.rules.nccl.engine_reads import misread
+
+    for name, text in ctx.model.env.items():
+        if ctx.engine is None or not name.startswith("SGLANG_") or name in told or text == handed_on(name):
+            continue
+        found = misread(ctx.engine, name, text)
+        if found is None:
+            continue
+        shown = text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+        yield Finding(
+            f"{name}={shown}: sglang takes {found.expected}, and {found.instead}",
+            path=ctx.where("env", name),
+            severity=Severity.INFO if found.harmless else Severity.WARNING,
+            today=Today.IGNORED,
+            why="a value that cannot be read costs one warning in the server's log",
+            help=f"write {found.expected}",
+            evidence=(Evidence(f"sglang {ctx.engine.facts_of}", name, found.source),),
+            values={name: text},
+        )
 
 
 def _torch(view: Settings, name: str, kind: str) -> Finding | None:

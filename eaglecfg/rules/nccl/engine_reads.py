@@ -1,0 +1,68 @@
+"""What the engine makes of the text of its own variables, version by version."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.table import rows_of, source_of
+from eaglecfg.nccl.engine_writes import engine_switch
+from eaglecfg.record import record
+
+ON, OFF = ("true", "1"), ("false", "0")
+"""What the engine's older reader of switches knows; it takes all else for off."""
+
+_MEANT_ON = ("on", "enable", "enabled", "yes", "y", "t", "true", "1")
+_MEANT_OFF = ("off", "disable", "disabled", "no", "n", "f", "false", "0", "none", "null")
+
+
+@record
+class Misread:
+    """A text that the engine cannot read. ``expected`` is what it takes, ``instead`` what it does with
+    this one, both in words; ``harmless`` where that is what the text means; ``source``: where it was read."""
+
+    expected: str
+    instead: str
+    harmless: bool
+    source: str
+
+
+def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
+    """What is wrong with ``text`` for the variable ``name``; None where it is read, or nothing is known.
+
+    An empty text is what a template leaves for a variable that is not set, and does what that does.
+    """
+    row: Any = rows_of(facts.name, facts.facts_of, "environment_types.json").get("variables", {}).get(name)
+    if row is None or not text.strip():
+        return None
+    kind, default, source = row["kind"], row.get("default"), source_of(row)
+    if kind in ("int", "float"):
+        if _number(text, kind):
+            return None
+        expected = "a whole number" if kind == "int" else "a number"
+        return Misread(expected, _default(default), False, source)
+    plain = text.lower()
+    if kind == "switch":
+        if plain in (*ON, *OFF):
+            return None
+        return Misread("true or 1 for on", "takes this for off", plain.strip() in _MEANT_OFF, source)
+    if engine_switch(text) is not None:
+        return None
+    meant = True if plain.strip() in _MEANT_ON else False if plain.strip() in _MEANT_OFF else None
+    runs = False if kind == "mixed" and default is not True else default
+    return Misread("true or false", _default(default), meant is not None and meant is runs, source)
+
+
+def _default(value: Any) -> str:
+    return "works with its default instead" if value is None else f"works with its default instead, {value}"
+
+
+def _number(text: str, kind: str) -> bool:
+    if kind == "int":
+        return re.fullmatch(r"\s*[+-]?[0-9]+(_[0-9]+)*\s*", text) is not None
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
