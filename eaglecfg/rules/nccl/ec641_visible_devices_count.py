@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import ranks, unsettled
+from eaglecfg.rules.parallel.ranks import devices, unsettled
 
 NAME = "CUDA_VISIBLE_DEVICES"
 
@@ -25,7 +25,8 @@ def check(ctx: Context) -> Iterator[Item]:
     hardware, hosts = ctx.model.hardware, ctx.model.parallel.nnodes or 1
     count = hardware.count if hardware is not None else None
     seen = visible(text, count if count is None or count > 0 else None)
-    each, last = _needed(ctx, hosts)
+    taken = devices(ctx)
+    each, last = taken.ranks, taken.needed
     if len(seen.entries) >= last:
         return
     shown = len(seen.entries)
@@ -39,18 +40,6 @@ def check(ctx: Context) -> Iterator[Item]:
         related=((ctx.where("parallel", "tp_size"), "the ranks"),),
         values={"shown": list(seen.entries), "needed": last},
     )
-
-
-def _needed(ctx: Context, hosts: int) -> tuple[int, int]:
-    """(ranks on one host, GPUs that have to be visible there)."""
-    parallel, shared = ctx.model.parallel, ranks(ctx)
-    apart = not parallel.enable_dp_attention and shared.groups == 1
-    replicas = parallel.dp_size if apart and parallel.dp_size else 1
-    each = max(1, shared.tensor * (parallel.pp_size or 1) * replicas // max(1, hosts))
-    first, step = ctx.argument("base_gpu_id"), ctx.argument("gpu_id_step")
-    first = first if isinstance(first, int) and first > 0 else 0
-    step = step if isinstance(step, int) and step > 0 else 1
-    return each, first + step * (each - 1) + 1
 
 
 RULE = Rule(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.rules.capture.ids import counted
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, Rule, Severity, Today
-from eaglecfg.rules.parallel.ranks import ranks, unsettled
+from eaglecfg.rules.parallel.ranks import devices, ranks, unsettled
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -26,6 +27,7 @@ def check(ctx: Context) -> Iterator[Item]:
         wanted *= number
     have = hardware.count * hosts
     if wanted <= have:
+        yield from _moved(ctx, hardware.count)
         return
     used = {name: n for name, n in parts.items() if n != 1} or {"tp_size": shared.tensor}
     if hardware.count < 1:
@@ -49,6 +51,26 @@ def check(ctx: Context) -> Iterator[Item]:
         related=((ctx.where("hardware", "count"), "GPUs on each host"),),
         arithmetic=(f"{' × '.join(map(str, used.values()))} = {wanted} > {machine}",),
         values={"needed": wanted, "available": have},
+    )
+
+
+def _moved(ctx: Context, count: int) -> Iterator[Finding]:
+    """Enough GPUs, but base_gpu_id or gpu_id_step lead beyond the last of them."""
+    taken = devices(ctx)
+    if not taken.moved or taken.needed <= count or ctx.argument("device") not in (None, "cuda"):
+        return
+    if ctx.argument("use_ray") is True:
+        return  # Ray places the ranks
+    given = " and ".join(f"{name} {ctx.argument(name)}" for name in taken.moved)
+    verb = "leads" if len(taken.moved) == 1 else "lead"
+    yield Finding(
+        f"{given} {verb} the {counted(taken.ranks, 'rank')} of a host to GPU {taken.needed - 1}, but the "
+        f"hardware block gives {count}, numbered from 0",
+        path=ctx.argument_path(taken.moved[0]),
+        why="SGLang stops while it places its ranks (there is no such device)",
+        help=f"leave {' and '.join(taken.moved)} out, or correct hardware.count",
+        related=((ctx.where("hardware", "count"), "GPUs on each host"),),
+        values={"needed": taken.needed, "available": count},
     )
 
 

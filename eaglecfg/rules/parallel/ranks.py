@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eaglecfg.engines.numerals import whole
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import NotChecked
@@ -47,6 +48,37 @@ def ranks(ctx: Context) -> Ranks:
     if parallel.enable_dp_attention and parallel.dp_size is not None and parallel.dp_size > 1:
         return Ranks(tensor, parallel.dp_size, "dp_size", ctx.where("parallel", "dp_size"))
     return Ranks(tensor, 1, "tp_size", ctx.where("parallel", "tp_size"))
+
+
+@record
+class Devices:
+    """``ranks`` of one host, and ``needed``: one more than the number of the last GPU that they take there.
+    ``moved``: the flags that keep them from being the first ones."""
+
+    ranks: int
+    needed: int
+    moved: tuple[str, ...] = ()
+
+
+def devices(ctx: Context) -> Devices:
+    """The GPUs of one host that the ranks take, by the engine's own numbering.
+
+    Replicas start behind one another; inside, pipeline stages are the ranks of a stage apart, and the ranks
+    of a stage gpu_id_step (srt/managers/data_parallel_controller.py:399 in 0.5.4.post1, :747 in 0.5.23).
+    """
+    parallel, shared = ctx.model.parallel, ranks(ctx)
+    stages, hosts = parallel.pp_size or 1, max(1, parallel.nnodes or 1)
+    apart = not parallel.enable_dp_attention and shared.groups == 1
+    replicas = parallel.dp_size if apart and parallel.dp_size else 1
+    here = max(1, shared.tensor * stages * replicas // hosts)
+    first = max(0, whole(ctx.argument("base_gpu_id")) or 0)
+    step = max(1, whole(ctx.argument("gpu_id_step")) or 1)
+    moved = (("base_gpu_id",) if first else ()) + (("gpu_id_step",) if step > 1 and here > 1 else ())
+    tensor_here = max(1, shared.tensor // max(1, hosts // stages))
+    stages_here = max(1, stages // hosts)
+    last = first + (stages_here - 1) * tensor_here + (tensor_here - 1) * step
+    last += (replicas - 1) * shared.tensor * stages * step
+    return Devices(here, last + 1, moved)
 
 
 def unsettled(ctx: Context) -> NotChecked | None:
