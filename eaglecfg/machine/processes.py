@@ -117,11 +117,13 @@ def listeners(proc: Path = PROC) -> dict[int, set[str]] | None:
     tables = 0
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
-            for line in (proc / "net" / table).read_text().splitlines():
+            lines = (proc / "net" / table).read_text().splitlines()
+            tables += any(line.split()[:1] == ["sl"] for line in lines[:1])
+            for line in lines[1:]:
+                if " 0A " not in line:
+                    continue  # a busy client leaves thousands that wait to be forgotten
                 fields = line.split()
-                if fields[:1] == ["sl"]:
-                    tables += 1
-                elif len(fields) > 9 and fields[3] == "0A":
+                if len(fields) > 9 and fields[3] == "0A":
                     found.setdefault(int(fields[1].rpartition(":")[2], 16), set()).add(fields[9])
     return found if tables else None
 

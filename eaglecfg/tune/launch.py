@@ -8,6 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -434,8 +435,9 @@ class _Launch:
         )
 
 
+@cache
 def sees_socket_owners() -> bool:
-    """Whether this kernel tells who holds a listening socket; tried on one of our own."""
+    """Whether this kernel tells who holds a listening socket; tried once, on one of our own."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         probe.listen(1)

@@ -45,6 +45,10 @@ def test_answers_are_compared_up_to_the_first_difference_and_by_their_length() -
         Compared(2, 1, 3),
         0.5,
     )
+    for parts in range(9):
+        one = (1, 2, 3, 4, 5, 6, 7, 8)
+        two = [token if place < parts else 0 for place, token in enumerate(one)]
+        assert compare_answers({"a": one}, {"a": two})[1] == parts / 8
     assert compare_answers({"a": []}, {"a": []}) == (None, None)
     assert compare_answers({"a": [1]}, {"b": [1]}) == (None, None)
 
