@@ -26,7 +26,7 @@ from eaglecfg.source.document import Document
 @click.option("--ignore", multiple=True, metavar="RULE", help="Leave these rules out.")
 @click.option("--require", multiple=True, metavar="RULE", help="Exit 3 if one of these could not be checked.")
 @click.option("--strict", is_flag=True, help="Exit 3 if any rule could not be checked.")
-@click.option("--deep", is_flag=True, help="Open every shard of every checkpoint.")
+@click.option("--deep", is_flag=True, help="Open every shard; compare target_sha256.")
 @click.option(
     "--weights",
     is_flag=True,

@@ -27,6 +27,7 @@ from eaglecfg.source.document import Document
 from eaglecfg.source.span import KeyPath
 
 if TYPE_CHECKING:
+    from eaglecfg.checkpoint.digest import WeightDigest
     from eaglecfg.checkpoint.hubid import HubAccess
     from eaglecfg.checkpoint.values import DraftValues
     from eaglecfg.engines.ask import EngineSays
@@ -62,6 +63,7 @@ class Context:
     boundaries: Boundaries | None = None
     training: TrainingRecord | None = None
     training_problem: str = ""
+    target_digest: WeightDigest | None = None
     study: LoadedStudy | None = None
     study_config: LoadedConfig | None = None
     engine_says: EngineSays | None = None
@@ -115,6 +117,14 @@ class Context:
         return self.model.draft is not None and self.model.speculative != "off"
 
     @property
+    def only_captures(self) -> bool:
+        """Whether the algorithm only names what the engine captures, and nothing is drafted."""
+        if self.resolution is None or self.model.draft is not None:
+            return False
+        setting = self.resolution.get("speculative_algorithm")
+        return setting.origin == "rewritten" and setting.runs is None
+
+    @property
     def trained(self) -> tuple[int, ...] | None:
         """Trained boundaries as declared, else as recorded. A rule of its own compares the two."""
         declared = self.model.capture.trained_boundaries
@@ -133,6 +143,7 @@ class Checkpoints:
     deep: bool = False
     hub: Callable[[], HubAccess] | None = None
     known: dict[tuple[str | None, ...], CheckpointFacts] = field(default_factory=dict)
+    digests: dict[str, WeightDigest] = field(default_factory=dict)
 
     def get(
         self, document: Document, model: Target | Draft, role: Literal["target", "draft"]
@@ -154,6 +165,16 @@ class Checkpoints:
                 hub=self.hub,
             )
         return self.known[key]
+
+    def digest(self, checkpoint: CheckpointFacts) -> WeightDigest | None:
+        """The digest of the weights of ``checkpoint``, worked out once; None unless all files are opened."""
+        if not self.deep:
+            return None
+        from eaglecfg.checkpoint.digest import weight_digest  # whole files are read for it
+
+        if checkpoint.folder not in self.digests:
+            self.digests[checkpoint.folder] = weight_digest(checkpoint)
+        return self.digests[checkpoint.folder]
 
     @property
     def read(self) -> tuple[CheckpointFacts, ...]:
@@ -202,6 +223,7 @@ def deployment_context(
         boundaries=boundaries,
         training=training,
         training_problem=problem,
+        target_digest=checkpoints.digest(target) if training is not None and training.target_sha256 else None,
         draft_file=stored,
         copied=copied,
         settings_file=settings_file,

@@ -22,7 +22,7 @@ class TrainingRecord(StrictModel, extra="allow"):
     ttt_steps: int | None = Field(default=None, description="Steps of training-time test.", examples=[7])
     target_sha256: str | None = Field(
         default=None,
-        description="SHA-256 of the target's weight file that it was trained on.",
+        description="SHA-256 of the target's weight file that it was trained on; compared with --deep.",
         examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
     )
 

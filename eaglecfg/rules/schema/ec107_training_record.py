@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.files.problems import unreadable_record
-from eaglecfg.rules.model import Evidence, Finding, Fix, Item, NotApplicable, Rule, Severity, Today
+from eaglecfg.rules.model import (
+    Evidence,
+    Finding,
+    Fix,
+    Item,
+    NotApplicable,
+    NotChecked,
+    Rule,
+    Severity,
+    Today,
+)
 from eaglecfg.schema.training import TrainingRecord
 
 _VERSION = 1
@@ -37,6 +47,7 @@ def check(context: Context) -> Iterator[Item]:
         )
         return
     found = _listed(record.boundaries)
+    yield from _target(context, file, record)
     if record.version != _VERSION:
         yield Finding(
             f"{file} has version {record.version}, but version {_VERSION} is what this eaglecfg reads",
@@ -63,6 +74,31 @@ def check(context: Context) -> Iterator[Item]:
             fix=_fix(context, record.boundaries),
             values={"declared": list(declared), "recorded": list(record.boundaries)},
         )
+
+
+def _target(context: Context, file: str, record: TrainingRecord) -> Iterator[Item]:
+    """Whether the target is the one of the training, where its weights were read for that."""
+    wanted, digest = (record.target_sha256 or "").strip().lower(), context.target_digest
+    if not wanted or digest is None or digest.sha256 == wanted:
+        return
+    if digest.problem:
+        yield NotChecked(f"target_sha256 is not compared: {digest.problem}")
+        return
+    yield Finding(
+        f"{digest.file} is not the weight file that the draft was trained on, as {file} tells",
+        path=context.where("target", "checkpoint"),
+        severity=Severity.WARNING,
+        today=Today.SILENT,
+        why="a draft that was trained on another target's states has fewer of its tokens accepted; the same "
+        "weights saved again have another SHA-256 too",
+        help="serve the target of the training; where these are its weights saved anew, write their SHA-256 "
+        "into the record",
+        evidence=(
+            Evidence(file, "target_sha256", wanted, "recorded at training"),
+            Evidence(digest.file, "SHA-256", digest.sha256),
+        ),
+        values={"recorded": wanted, "found": digest.sha256},
+    )
 
 
 def _unreadable(context: Context) -> Finding | None:
