@@ -142,12 +142,25 @@ def _pass(
         whole = _at_once(document, changes)
         if whole is not None and not (keeps and keeps.otherwise(document, whole, changes)):
             after[index] = whole
-            made += [found for found, _ in agreed]
+            made += _distinct(document, agreed)
             continue
         after[index], some, refusals = _one_by_one(document, agreed, keeps)
         made += some
         left += refusals
     return after, made, left
+
+
+def _distinct(document: Document, agreed: Sequence[_Agreed]) -> list[Reported]:
+    """The findings, without those of a rule whose change another one of it has made already.
+
+    A merge key brings one line into several deployments, each of which names a place of its own.
+    """
+    editor = Editor(document)
+    kept = {
+        (found.rule.id, change.title, edits_of(document, change, editor)): found
+        for found, change in reversed(agreed)
+    }
+    return list(kept.values())[::-1]
 
 
 def _at_once(document: Document, changes: Sequence[Fix]) -> Document | None:

@@ -217,3 +217,19 @@ def test_a_fix_that_would_bring_an_accepted_finding_back_is_left(pair: Path) -> 
     assert [left.reason for left in result.left] == [
         "with it a finding would count again that the file accepts"
     ]
+
+
+@pytest.mark.parametrize("readers", [1, 3])
+def test_a_line_that_merge_keys_bring_elsewhere_counts_as_one_fix(pair: Path, readers: int) -> None:
+    first = f"deployments:\n  a: {{{PAIR}, speculative: &s {{{SHAPE}, num_draft_tokens: 6}}}}\n"
+    merged = "".join(f"  b{n}: {{{PAIR}, speculative: {{<<: *s}}}}\n" for n in range(readers))
+    found = fixed(pair, HEAD + first + merged, unsafe=True)
+    changes = [each for each in found.made if each.rule.id == "EC302"]
+    assert [each.span.start.line for each in changes] == [4]
+    assert found.documents[0].text.count("num_draft_tokens: 3") == 1
+
+
+def test_fixes_of_lines_apart_are_all_counted(pair: Path) -> None:
+    rows = "".join(f"  d{n}: {{{PAIR}, speculative: {{{SHAPE}, num_draft_tokens: 6}}}}\n" for n in range(3))
+    found = fixed(pair, f"{HEAD}deployments:\n{rows}", unsafe=True)
+    assert [each.span.start.line for each in found.made] == [4, 5, 6]
