@@ -49,12 +49,27 @@ def _algorithm(sheet: Draftsheet) -> str | None:
             "algorithms",
         )
         return None
+    if _only_captures(sheet, name):
+        return None
     runs = "EAGLE" if name == "NEXTN" else name
     if runs != asked:
         sheet.put(
             "speculative_algorithm", runs, "rewritten", f"{asked} is another spelling of {runs}", "algorithms"
         )
     return runs
+
+
+def _only_captures(sheet: Draftsheet, name: str) -> bool:
+    """Whether the algorithm is but the name of what is captured: a flag returns the states, and nothing is
+    drafted. With a draft beside it the engine stops, which a rule of its own says."""
+    rule = sheet.facts.values.get("captures_without_draft")
+    if rule is None or sheet.runs(rule["flag"]) is not True or name not in rule["algorithms"]:
+        return False
+    if sheet.asked("speculative_draft_model_path") is not None:
+        return False
+    why = f"{rule['flag']} makes it the name of what is captured; nothing is drafted"
+    sheet.put("speculative_algorithm", None, "rewritten", why, "captures_without_draft")
+    return True
 
 
 def _without_speculation(sheet: Draftsheet) -> None:

@@ -20,6 +20,7 @@ WORKED_OUT = {
     "prefill.backend",
     "decode.backend",
     "attention.dp_size",
+    "given.algorithm",
 }
 NEGATIVE = {"off", "unset"}
 """Operators that hold where a version has no such flag."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eaglecfg.engines.table import known_versions, load_facts
-from eaglecfg.rules.nccl.engine_reads import misread
+from eaglecfg.nccl.engine_reads import misread
 from eaglecfg.rules.outcome import Reported
 from eaglecfg.schema_files import read_schema
 from tests.rules.pairs import check

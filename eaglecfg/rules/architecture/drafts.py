@@ -17,7 +17,7 @@ MARKS = ("midlayer.hidden_norm.weight", "layers.0.hidden_norm.weight", "d2t")
 def algorithm(context: Context) -> str | None:
     """The algorithm as given; EAGLE3 where only a draft is given; None without speculation."""
     chosen = context.model.speculative
-    if chosen == "off" or context.refused("speculative", "algorithm"):
+    if chosen == "off" or context.refused("speculative", "algorithm") or context.only_captures:
         return None
     if isinstance(chosen, Speculative):
         return chosen.algorithm

@@ -49,6 +49,7 @@ from eaglecfg.rules.arguments import (
     ec344_backend_gpu,
     ec345_mamba_cache,
     ec346_settings_file,
+    ec347_embedding_server,
     ec350_settings_refused,
 )
 from eaglecfg.rules.model import Rule
@@ -100,5 +101,6 @@ RULES: tuple[Rule, ...] = (
     ec344_backend_gpu.RULE,
     ec345_mamba_cache.RULE,
     ec346_settings_file.RULE,
+    ec347_embedding_server.RULE,
     ec350_settings_refused.RULE,
 )

@@ -69,9 +69,17 @@ def value_of(ctx: Context, name: str) -> Any:
     """The value that runs for a name in ``refusals.json``: None where it is off, UNKNOWN where open."""
     if name.startswith("$"):
         try:
-            return words.truth(ctx.variable(name[1:]))
+            text = ctx.variable(name[1:])
         except ValueFromLaunch:
             return UNKNOWN
+        if text is None or ctx.engine is None:
+            return text
+        from eaglecfg.nccl.engine_reads import switched  # few files set one
+
+        return switched(ctx.engine, name[1:], text)
+    if name == "given.algorithm":
+        setting = ctx.resolution.get("speculative_algorithm") if ctx.resolution is not None else None
+        return None if setting is None or setting.asked is None else str(setting.asked).upper()
     if name == "target.class":
         config = ctx.target.config if ctx.target is not None else None
         known = config.architecture if config is not None else None

@@ -18,6 +18,7 @@ WORKED_OUT = {
     "decode_attention_backend": "decode.backend",
     "dp_size": "attention.dp_size",
     "attn_dp_size": "attention.dp_size",
+    "speculative_algorithm": "given.algorithm",
 }
 """Flags behind names that are worked out. Both backends come together in every check."""
 
@@ -26,21 +27,15 @@ _FLAGS = {
     "decode.backend": "decode_attention_backend",
     "prefill.backend": "prefill_attention_backend",
     "attention.dp_size": "dp_size",
+    "given.algorithm": "speculative_algorithm",
 }
 _SILENT = frozenset({"off", "unset", "not in", "not", "not begins"})
 """Operators of terms that only say what is not the case: they explain nothing to the reader."""
-
-_ON = frozenset({"1", "true", "yes", "y", "on"})
 
 
 def flag(name: str) -> str:
     """The flag or variable behind ``name``, as it is written."""
     return _FLAGS.get(name, name.removeprefix("$"))
-
-
-def truth(text: str | None) -> str | None:
-    """An environment variable as its reader takes it: None where it is not set, or switched off."""
-    return text if text is not None and text.lower() in _ON else None
 
 
 def tellable(value: Any) -> Any:

@@ -27,7 +27,7 @@ class Asked:
 
 def algorithm(ctx: Context) -> str | None:
     """The algorithm that will run, in capitals; None where the deployment does not speculate."""
-    if ctx.model.speculative == "off":
+    if ctx.model.speculative == "off" or ctx.only_captures:
         return None
     name = ctx.argument("speculative_algorithm")
     if isinstance(name, str):

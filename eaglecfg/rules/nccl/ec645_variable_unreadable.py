@@ -40,7 +40,7 @@ def check(ctx: Context) -> Iterator[Item]:
 def _engines_own(ctx: Context, told: Collection[str]) -> Iterator[Finding]:
     """Other variables of the engine's: a switch that it cannot read does not do what it says."""
     from eaglecfg.engines.command import handed_on
-    from eaglecfg.rules.nccl.engine_reads import misread
+    from eaglecfg.nccl.engine_reads import misread
 
     for name, text in ctx.model.env.items():
         if ctx.engine is None or not name.startswith("SGLANG_") or name in told or text == handed_on(name):

@@ -33,7 +33,7 @@ def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
 
     An empty text is what a template leaves for a variable that is not set, and does what that does.
     """
-    row: Any = rows_of(facts.name, facts.facts_of, "environment_types.json").get("variables", {}).get(name)
+    row = _row(facts, name)
     if row is None or not text.strip():
         return None
     kind, default, source = row["kind"], row.get("default"), source_of(row)
@@ -52,6 +52,21 @@ def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
     meant = True if plain.strip() in _MEANT_ON else False if plain.strip() in _MEANT_OFF else None
     runs = False if kind == "mixed" and default is not True else default
     return Misread("true or false", _default(default), meant is not None and meant is runs, source)
+
+
+def switched(facts: EngineFacts, name: str, text: str | None) -> str | None:
+    """The text of a variable, None where it is not set, or is a switch that is off; one that cannot be read
+    does what its default does."""
+    row = _row(facts, name)
+    if text is None or row is None or row["kind"] not in ("bool", "switch", "mixed"):
+        return text
+    on = text.lower() in ON if row["kind"] == "switch" else engine_switch(text)
+    return text if on or (on is None and row.get("default") is True) else None
+
+
+def _row(facts: EngineFacts, name: str) -> Any:
+    table = rows_of(facts.name, facts.facts_of, "environment_types.json")
+    return table.get("variables", {}).get(name)
 
 
 def _default(value: Any) -> str:
