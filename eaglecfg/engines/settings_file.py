@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def with_settings_file(
     document, data = read
     refusals: list[Refusal] = []
     server, origin, lines = dict(deployment.model.server), dict(deployment.origin), {}
-    for key, value in _settings(data, document, refusals):
+    for key, value in _settings(data, document, rule["refused"], refusals):
         flag = facts.flags.canonical(key)
         kind = facts.flags[flag].type if flag in facts.flags else ""
         own = given.get(flag)
@@ -107,6 +107,8 @@ def _read(name: str, folder: str) -> tuple[Document, Mapping[Any, Any]] | Refusa
     path = Path(folder) / name
     if path.suffix.lower() not in ENDINGS:
         return Refusal(f"config takes a file that ends in .yaml or .yml, not {name}", "rename the file")
+    if _is_pipe(path):
+        return Refusal(f"config: {name} is no regular file", "name a file that can be read twice")
     try:
         document = read_document(path, shown=name)
     except ConfigUnreadable as error:
@@ -128,13 +130,25 @@ def _read(name: str, folder: str) -> tuple[Document, Mapping[Any, Any]] | Refusa
     return document, data
 
 
+def _is_pipe(path: Path) -> bool:
+    """Whether reading would wait for somebody who writes; what is no folder either is told by reading."""
+    try:
+        return path.exists() and not path.is_file() and not path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _settings(
-    data: Mapping[Any, Any], document: Document, refusals: list[Refusal]
+    data: Mapping[Any, Any], document: Document, refused: Collection[str], refusals: list[Refusal]
 ) -> Iterator[tuple[str, Any]]:
-    """(key, value) of each setting that the engine's parser can make an option of."""
+    """(key, value) of each setting that the engine's parser can make an option of.
+
+    ``refused`` are those that it takes on a command line and in no file: neither plain switches nor plain
+    values, by the name under which their value is kept.
+    """
     for key, value in data.items():
         if not isinstance(key, str):
             refusals.append(Refusal(f"{document.name}: {key} is no text, and so no flag", "quote the key"))
@@ -142,6 +156,10 @@ def _settings(
             flag = key.replace("_", "-")
             message = f"{document.name}: {key} becomes --{key}, and the engine has --{flag} alone"
             refusals.append(Refusal(message, f"write {flag}", *_start(document, key)))
+        elif key.replace("-", "_") in refused:
+            message = f"{document.name}: the engine takes {key} on its command line, and in no file"
+            advice = f"take {key} out of the file, and give it under server:"
+            refusals.append(Refusal(message, advice, *_start(document, key)))
         else:
             yield key, value
 

@@ -15,8 +15,8 @@ from tests.engines.test_resolve import resolved
 from tests.rules.pairs import check
 
 VERSIONS = known_versions("sglang")
-DEEPEP = {"moe_a2a_backend": "deepep", "deepep_mode": "normal"}
-DUMP = {"debug_tensor_dump_output_folder": "/tmp/dump"}
+DEEPEP: dict[str, Any] = {"moe_a2a_backend": "deepep", "deepep_mode": "normal"}
+DUMP: dict[str, Any] = {"debug_tensor_dump_output_folder": "/tmp/dump"}
 
 
 def found(folder: Path, engine: str, server: dict[str, Any], rule: str, **deployment: Any) -> list[Reported]:

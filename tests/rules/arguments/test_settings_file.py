@@ -69,12 +69,12 @@ def test_a_block_wins_over_an_alias_in_the_file(tmp_path: Path) -> None:
 
 
 def test_a_switch_cannot_be_turned_off_again(tmp_path: Path) -> None:
-    report = started(tmp_path, "disable-cuda-graph: true\n", server={"disable_cuda_graph": False})
+    report = started(tmp_path, "disable-cuda-graph: true\n", "0.5.12", server={"disable_cuda_graph": False})
     assert "EC331" in ids(report)
 
 
 def test_a_switch_that_is_false_is_left_out(tmp_path: Path) -> None:
-    assert "EC331" not in ids(started(tmp_path, "disable-cuda-graph: false\n"))
+    assert "EC331" not in ids(started(tmp_path, "disable-cuda-graph: false\n", "0.5.12"))
 
 
 def test_what_belongs_into_a_block_is_seen_there(tmp_path: Path) -> None:
@@ -151,3 +151,28 @@ def test_objects_are_no_json_before_0_5_14(tmp_path: Path) -> None:
 
 def test_nothing_is_read_without_an_engine(tmp_path: Path) -> None:
     assert "EC346" not in ids(started(tmp_path, "- a\n", "nightly"))
+
+
+@pytest.mark.parametrize(
+    ("key", "refusing"),
+    [
+        ("lora-paths", ("0.5.8", "0.5.23")),
+        ("disable-cuda-graph", ("0.5.14", "0.5.23")),
+        ("cuda-graph-bs-decode", ("0.5.14", "0.5.19")),
+        ("enable-dp-attention", ("0.5.22", "0.5.23")),
+        ("max-running-requests", None),
+    ],
+)
+def test_flags_that_no_file_may_hold(tmp_path: Path, key: str, refusing: tuple[str, str] | None) -> None:
+    found = []
+    for version in VERSIONS:
+        report = started(tmp_path / version, f"{key}: [1]\n", version)
+        found += [version] if "EC346" in ids(report) else []
+    first, last = refusing or ("", "")
+    wanted = VERSIONS[VERSIONS.index(first) : VERSIONS.index(last) + 1] if refusing else ()
+    assert found == list(wanted)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.yaml")
+    assert "EC346" in ids(started(tmp_path, None))
