@@ -206,7 +206,7 @@ def _parallel(wanted: Wanted) -> Iterator[str]:
 
 def _server(facts: CheckpointFacts | None) -> Iterator[str]:
     yield "    # server: {mem_fraction_static: 0.85}   # any flag of the engine; underscores for hyphens"
-    if facts is not None and facts.config is not None and "auto_map" in facts.config.raw:
+    if facts is not None and facts.config is not None and facts.config.raw.get("auto_map"):
         yield "    #   The target's config.json names code of its own (auto_map). Once you have read it:"
         yield "    # server: {trust_remote_code: true}"
 

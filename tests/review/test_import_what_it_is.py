@@ -100,3 +100,21 @@ def test_a_here_document_that_is_never_closed_hides_nothing() -> None:
 
 def test_many_here_documents_cost_no_more_than_their_length() -> None:
     assert "checkpoint: org/m" in read_as("cat <<EOF\nx\nEOF\n" * 3000 + "# <<NEVER\n" * 3000 + RUN)
+
+
+ENGINE = 'llm = sgl.Engine(model_path="m", speculative_algorithm="EAGLE3")\n'
+
+
+@pytest.mark.parametrize("first", ["import sglang as sgl\n", "import os, sglang\nimport sglang as sgl\n", ""])
+@pytest.mark.parametrize("shown", ["serve.py", "stdin"])
+def test_a_program_that_starts_an_engine_itself_is_named(first: str, shown: str) -> None:
+    if not first and shown == "stdin":
+        return  # nothing shows what it is
+    with pytest.raises(UsageError, match="looks like a Python program, which is not read"):
+        read_as(first + ENGINE, shown)
+
+
+@pytest.mark.parametrize("text", ["import -window root x.png\n", "nvidia-smi\n", BASH + "import numpy\n"])
+def test_other_commands_are_not_taken_for_programs(text: str) -> None:
+    with pytest.raises(UsageError, match="is expected to launch a server"):
+        read_as(text)

@@ -14,7 +14,7 @@ _SHEBANG = re.compile(
 _SHELL = re.compile(r"(?:ba|da|z|k|a|mk)?sh")
 _SHELL_NAME = re.compile(r".+\.(?:sh|bash|ksh|zsh|slurm|sbatch)")
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*|ipython[\d.]*")
-_IMPORT = re.compile(r"^(?:import|from) \w+(?:\.\w+)*(?: import .+)?\r?$", re.M)
+_IMPORT = re.compile(r"^(?:import|from) \w+(?:\.\w+)*(?:(?: import| as|,) .+)?\r?$", re.M)
 _OPENS = re.compile(r"(?<!<)<<(-?)[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_][\w.-]*))")
 _OTHERS = (
     ("a supervisor configuration", re.compile(r"^\[(?:program:|supervisord\])", re.M)),
@@ -87,9 +87,19 @@ def refuse_foreign(text: str, shown: str) -> None:
         )
 
 
-def _foreign(text: str, shown: str) -> str:
+def is_python(text: str, shown: str) -> bool:
+    """Whether the text is a Python program, which may start an engine without any command of a server."""
+    return _says_python(text, shown) or (not is_shell(text, shown) and _imports(text))
+
+
+def _says_python(text: str, shown: str) -> bool:
+    """Whether the first line, or the name without one, says that it is a Python program."""
     program = interpreter(text)
-    if _PYTHON.fullmatch(program) or (not program and shown.endswith((".py", ".pyw"))):
+    return bool(_PYTHON.fullmatch(program) or (not program and shown.endswith((".py", ".pyw"))))
+
+
+def _foreign(text: str, shown: str) -> str:
+    if _says_python(text, shown):
         return "a Python program"
     if is_shell(text, shown):
         return ""

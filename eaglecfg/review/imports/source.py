@@ -11,7 +11,7 @@ from eaglecfg.review.imports.calls import Call, calls_of_script, mentions, other
 from eaglecfg.review.imports.compose import calls_of_compose
 from eaglecfg.review.imports.dockerfile import calls_of_dockerfile
 from eaglecfg.review.imports.env_file import calls_of_env_file
-from eaglecfg.review.imports.foreign import is_shell, refuse_foreign, without_here_documents
+from eaglecfg.review.imports.foreign import is_python, is_shell, refuse_foreign, without_here_documents
 from eaglecfg.review.imports.manifest import calls_of_manifest
 from eaglecfg.review.imports.systemd import SECTION, calls_of_unit
 from eaglecfg.review.imports.text import Note
@@ -128,6 +128,11 @@ def _nothing(text: str, shown: str, kind: Kind) -> str:
         return f"{shown}: this launches {other}; only SGLang servers can be imported"
     if not text.strip():
         return f"{shown}: it is empty"
+    if kind == "command" and is_python(text, shown):
+        return (
+            f"{shown}: this looks like a Python program, which is not read; import the command of a server, "
+            "or begin with eaglecfg init TARGET DRAFT"
+        )
     what = "this command" if kind == "command" and "\n" not in text.strip() else f"this {kind}"
     at = next((at for at, row in enumerate(text.split("\n"), 1) if mentions(row)), 0)
     if at and "\n" in text.strip():

@@ -21,8 +21,13 @@ def check(context: Context) -> Iterator[Item]:
             yield finding(
                 context, side, missing, why=why, severity=Severity.WARNING, today=Today.CRASH_AT_START
             )
-        elif facts.config is not None and isinstance(facts.config.raw.get("auto_map"), dict):
+        elif facts.config is not None and _names_code(facts.config.raw.get("auto_map")):
             yield _note(context, side, facts, trusted)
+
+
+def _names_code(auto_map: object) -> bool:
+    """Whether ``auto_map`` names a class at all; an empty one, or one of nulls, names none."""
+    return isinstance(auto_map, dict) and any(map(bool, auto_map.values()))
 
 
 def _note(context: Context, side: Side, facts: CheckpointFacts, trusted: bool) -> Finding:

@@ -73,7 +73,7 @@ def _weight(context: Context, config: ModelConfig, one: Misfit) -> bool:
 
 def _strict(context: Context, config: ModelConfig) -> bool:
     """Whether the config class checks types. One that comes with the checkpoint need not."""
-    if context.engine is None or "auto_map" in config.raw:
+    if context.engine is None or config.raw.get("auto_map"):
         return False
     pin = context.engine.values.get("pins", {}).get("transformers", "")
     parts = pin.lstrip("=<>~").split(".")[:2]
