@@ -11,7 +11,7 @@ import pytest
 from eaglecfg.engines.decode_graphs import switched_off
 from eaglecfg.engines.table import known_versions
 from eaglecfg.rules.outcome import Reported
-from tests.engines.test_resolve import resolved
+from tests.engines.build import resolved
 from tests.rules.pairs import check
 
 VERSIONS = known_versions("sglang")
