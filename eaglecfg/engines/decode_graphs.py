@@ -45,7 +45,7 @@ def switched_off(resolution: Resolution) -> Said | None:
     for flag in OFF:
         value = resolution.runs(flag)
         if value in (True, "disabled"):
-            return Said(flag, flag, value)
+            return Said(flag, flag if value is True else f"{flag} {value}", value)
     return None
 
 

@@ -124,3 +124,15 @@ def test_groups_of_dp_attention_share_the_requests(tmp_path: Path, largest: int,
     parallel = {"tp_size": 4, "dp_size": 4, "enable_dp_attention": True}
     server = {"cuda_graph_max_bs_decode": largest, "max_running_requests": 32}
     assert bool(found(tmp_path, "0.5.23", server, "EC325", parallel=parallel)) is told
+
+
+@pytest.mark.parametrize(
+    ("server", "words"),
+    [
+        ({"cuda_graph_backend_decode": "disabled"}, "cuda_graph_backend_decode disabled runs"),
+        ({"disable_cuda_graph": True}, "disable_cuda_graph runs"),
+    ],
+)
+def test_a_flag_is_named_with_what_it_says(tmp_path: Path, server: dict[str, Any], words: str) -> None:
+    (one,) = found(tmp_path, "0.5.14", server, "EC331")
+    assert one.finding.message.startswith(words)
