@@ -55,8 +55,8 @@ class Launch(StrictModel):
     )
     fill_caches: bool = Field(
         default=True,
-        description="Launch the baseline once more, not compared, the first time that the server is launched so "
-        "since the machine was started: it compiles kernels and reads files for the others.",
+        description="Launch the baseline once more, not compared, the first time that the server is launched "
+        "so since the machine was started: it compiles kernels and reads files for the others.",
         examples=[False],
     )
     foreign_gpu_mib: Annotated[float, Field(gt=0)] | None = Field(
