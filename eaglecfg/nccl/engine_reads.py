@@ -13,6 +13,7 @@ from eaglecfg.record import record
 ON, OFF = ("true", "1"), ("false", "0")
 """What the engine's older reader of switches knows; it takes all else for off."""
 
+_WANTED = {"int": "a whole number", "float": "a number"}
 _MEANT_ON = ("on", "enable", "enabled", "yes", "y", "t", "true", "1")
 _MEANT_OFF = ("off", "disable", "disabled", "no", "n", "f", "false", "0", "none", "null")
 
@@ -20,12 +21,14 @@ _MEANT_OFF = ("off", "disable", "disabled", "no", "n", "f", "false", "0", "none"
 @record
 class Misread:
     """A text that the engine cannot read. ``expected`` is what it takes, ``instead`` what it does with
-    this one, both in words; ``harmless`` where that is what the text means; ``source``: where it was read."""
+    this one, both in words; ``harmless`` where that is what the text means; ``stops``: the server does not
+    start; ``source``: where it was read."""
 
     expected: str
     instead: str
     harmless: bool
     source: str
+    stops: bool = False
 
 
 def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
@@ -33,6 +36,9 @@ def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
 
     An empty text is what a template leaves for a variable that is not set, and does what that does.
     """
+    bare = _row(facts, name, "at_import")
+    if bare is not None and not _number(text, bare["kind"]):
+        return Misread(_WANTED[bare["kind"]], "stops while it starts", False, source_of(bare), stops=True)
     row = _row(facts, name)
     if row is None or not text.strip():
         return None
@@ -40,8 +46,7 @@ def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
     if kind in ("int", "float"):
         if _number(text, kind):
             return None
-        expected = "a whole number" if kind == "int" else "a number"
-        return Misread(expected, _default(default), False, source)
+        return Misread(_WANTED[kind], _default(default), False, source)
     plain = text.lower()
     if kind == "switch":
         if plain in (*ON, *OFF):
@@ -64,9 +69,8 @@ def switched(facts: EngineFacts, name: str, text: str | None) -> str | None:
     return text if on or (on is None and row.get("default") is True) else None
 
 
-def _row(facts: EngineFacts, name: str) -> Any:
-    table = rows_of(facts.name, facts.facts_of, "environment_types.json")
-    return table.get("variables", {}).get(name)
+def _row(facts: EngineFacts, name: str, table: str = "variables") -> Any:
+    return rows_of(facts.name, facts.facts_of, "environment_types.json").get(table, {}).get(name)
 
 
 def _default(value: Any) -> str:

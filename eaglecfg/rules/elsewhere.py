@@ -28,7 +28,7 @@ def with_settings_file(finding: Finding, file: SettingsFile) -> Finding:
 
     No fix of it is left that writes there: changes are made in the document alone.
     """
-    inside = [path for path in (finding.path, *(path for path, _ in finding.related)) if _below(path, file)]
+    inside = [path for path in (finding.path, *(path for path, _ in finding.related)) if below(path, file)]
     if not inside:
         return finding
     evidence = list(finding.evidence)
@@ -36,8 +36,8 @@ def with_settings_file(finding: Finding, file: SettingsFile) -> Finding:
         key = str(path[len(file.path)])
         line, column = file.lines[key]
         evidence.append(Evidence(file.name, key.replace("_", "-"), "set here", "", line, column))
-    related = tuple((path, note) for path, note in finding.related if not _below(path, file))
-    path = file.path if _below(finding.path, file) else finding.path
+    related = tuple((path, note) for path, note in finding.related if not below(path, file))
+    path = file.path if below(finding.path, file) else finding.path
     fix = finding.fix if finding.fix is None or not _writes(finding.fix, file) else None
     at_key, span = (False, None) if path is file.path else (finding.at_key, finding.span)
     return replace(
@@ -45,10 +45,11 @@ def with_settings_file(finding: Finding, file: SettingsFile) -> Finding:
     )
 
 
-def _below(path: KeyPath, file: SettingsFile) -> bool:
+def below(path: KeyPath, file: SettingsFile) -> bool:
+    """Whether ``path``, in document terms, is that of a setting which ``file`` gives."""
     depth = len(file.path)
     return path[:depth] == file.path and len(path) > depth and path[depth] in file.lines
 
 
 def _writes(fix: Fix, file: SettingsFile) -> bool:
-    return _below(fix.path, file) or any(_writes(one, file) for one in fix.also)
+    return below(fix.path, file) or any(_writes(one, file) for one in fix.also)

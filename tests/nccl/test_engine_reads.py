@@ -8,6 +8,7 @@ import pytest
 
 from eaglecfg.engines.table import known_versions, load_facts
 from eaglecfg.nccl.engine_reads import misread
+from eaglecfg.rules.model import Today
 from eaglecfg.rules.outcome import Reported
 from eaglecfg.schema_files import read_schema
 from tests.rules.pairs import check
@@ -65,10 +66,31 @@ def test_what_cannot_be_read(tmp_path: Path, engine: str, name: str, text: str, 
         ("0.5.23", "SGLANG_USE_AITER", "true"),
         ("0.5.23", "SGLANG_NO_SUCH_THING", "on"),
         ("0.5.23", "OMP_PROC_BIND", "on"),
+        ("0.5.14", "SGLANG_STAGING_USE_TORCH", "on"),  # any text is on
+        ("0.5.14", "SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", "8192"),
+        ("0.5.8", "SGLANG_GRAMMAR_TIMEOUT", "5m"),
     ],
 )
 def test_what_is_read_or_not_known(tmp_path: Path, engine: str, name: str, text: str) -> None:
     assert told(tmp_path, engine, name, text) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "name", "text"),
+    [
+        ("0.5.4.post1", "SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", "4k"),
+        ("0.5.23", "SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", "4096.0"),
+        ("0.5.14", "SGLANG_CLIP_MAX_NEW_TOKENS_ESTIMATION", ""),
+        ("0.5.14", "SGL_CLIP_MAX_NEW_TOKENS_ESTIMATION", "abc"),
+        ("0.5.7", "SGLANG_GRAMMAR_TIMEOUT", "5m"),
+        ("0.5.14", "SGLANG_HEALTH_CHECK_TIMEOUT", "20s"),
+    ],
+)
+def test_what_is_read_without_a_guard_stops_the_server(
+    tmp_path: Path, engine: str, name: str, text: str
+) -> None:
+    (one,) = told(tmp_path, engine, name, text)
+    assert (one.severity.value, one.finding.today) == ("error", Today.CRASH_AT_START)
 
 
 def test_by_its_old_name(tmp_path: Path) -> None:

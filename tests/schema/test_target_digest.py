@@ -35,7 +35,7 @@ def digest_of(folder: Path) -> str:
     return hashlib.sha256((folder / "target" / "model.safetensors").read_bytes()).hexdigest()
 
 
-@pytest.mark.parametrize("spelled", [str.lower, str.upper, "  {} ".format])
+@pytest.mark.parametrize("spelled", [str.lower, str.upper, "  {} ".format, "sha256:{}".format])
 def test_the_target_of_the_training_is_known_again(spelled: object, tmp_path: Path) -> None:
     right = digest_of(tmp_path)
     assert said(report(tmp_path, spelled(right))) == []  # type: ignore[operator]
@@ -44,6 +44,13 @@ def test_the_target_of_the_training_is_known_again(spelled: object, tmp_path: Pa
 def test_another_target_is_named_and_no_error(tmp_path: Path) -> None:
     (message,) = said(report(tmp_path, "0" * 64))
     assert "target/model.safetensors is not the weight file" in message
+
+
+@pytest.mark.parametrize("recorded", ["823d5633c09b", "z" * 64, "sha256:", "0" * 65])
+def test_what_is_no_digest_is_not_compared(recorded: str, tmp_path: Path) -> None:
+    messages = said(report(tmp_path, recorded))
+    assert all("is no SHA-256" in message for message in messages)
+    assert len(messages) == (recorded != "sha256:")
 
 
 @pytest.mark.parametrize("recorded", [None, "0" * 64])

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eaglecfg.engines.arguments import Argument
 from eaglecfg.rules.context import Context
+from eaglecfg.rules.elsewhere import below
 from eaglecfg.rules.model import Finding, Fix, Item, Need, Rule, Severity, Today
 
 
@@ -22,10 +23,17 @@ def check(ctx: Context) -> Iterator[Item]:
             path=ctx.where(*argument.path),
             at_key=True,
             why="it works today and will be refused by a later version",
-            help=f"use {fact.deprecated}",
+            help=f"use {fact.deprecated}{_where(ctx, argument)}",
             values={"flag": argument.name},
             fix=_fix(ctx, argument, fact.deprecated),
         )
+
+
+def _where(ctx: Context, argument: Argument) -> str:
+    """A settings file may not take the new name: some versions take it on the command line alone."""
+    file = ctx.settings_file
+    inside = file is not None and below(ctx.where(*argument.path), file)
+    return " under server:, and take it out of the file" if inside else ""
 
 
 def _fix(ctx: Context, argument: Argument, instead: str) -> Fix | None:

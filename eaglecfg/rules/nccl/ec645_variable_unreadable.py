@@ -11,6 +11,7 @@ from eaglecfg.rules.model import Evidence, Finding, Item, NotApplicable, Rule, S
 from eaglecfg.rules.nccl.view import settings
 
 if TYPE_CHECKING:
+    from eaglecfg.nccl.engine_reads import Misread
     from eaglecfg.rules.nccl.settings import Settings
 
 MOST_SHOWN = 60
@@ -52,13 +53,21 @@ def _engines_own(ctx: Context, told: Collection[str]) -> Iterator[Finding]:
         yield Finding(
             f"{name}={shown}: sglang takes {found.expected}, and {found.instead}",
             path=ctx.where("env", name),
-            severity=Severity.INFO if found.harmless else Severity.WARNING,
-            today=Today.IGNORED,
-            why="a value that cannot be read costs one warning in the server's log",
+            severity=_severity(found),
+            today=Today.CRASH_AT_START if found.stops else Today.IGNORED,
+            why="it is read while a module of the server is imported, and nothing catches what does not fit"
+            if found.stops
+            else "a value that cannot be read costs one warning in the server's log",
             help=f"write {found.expected}",
             evidence=(Evidence(f"sglang {ctx.engine.facts_of}", name, found.source),),
             values={name: text},
         )
+
+
+def _severity(found: Misread) -> Severity:
+    if found.stops:
+        return Severity.ERROR
+    return Severity.INFO if found.harmless else Severity.WARNING
 
 
 def _torch(view: Settings, name: str, kind: str) -> Finding | None:

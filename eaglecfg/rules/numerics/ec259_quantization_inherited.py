@@ -33,7 +33,7 @@ def check(ctx: Context) -> Iterator[Item]:
     assert ctx.draft is not None
     assert ctx.draft.config is not None
     config, method = ctx.draft.config, ctx.argument(FLAG)
-    if not isinstance(method, str) or method in PASSIVE or not ctx.speculates:
+    if not isinstance(method, str) or method in (*PASSIVE, "None") or not ctx.speculates:
         yield NotApplicable()
         return
     if (

@@ -40,6 +40,7 @@ def check(ctx: Context) -> Iterator[Item]:
         )
         return
     product = " × ".join(f"{name} {n}" for name, n in used.items())
+    left = " × ".join(map(str, used.values()))
     machine = f"{hosts} × {hardware.count}" if hosts > 1 else str(hardware.count)
     yield Finding(
         f"{product} needs {wanted} GPU{'s' * (wanted != 1)}, but the hardware block gives {have}",
@@ -49,7 +50,7 @@ def check(ctx: Context) -> Iterator[Item]:
         if len(used) > 1 or "tp_size" not in used
         else f"lower tp_size to at most {have}, or correct hardware.count",
         related=((ctx.where("hardware", "count"), "GPUs on each host"),),
-        arithmetic=(f"{' × '.join(map(str, used.values()))} = {wanted} > {machine}",),
+        arithmetic=(f"{left if left == str(wanted) else f'{left} = {wanted}'} > {machine}",),
         values={"needed": wanted, "available": have},
     )
 

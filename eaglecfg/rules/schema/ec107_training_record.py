@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from eaglecfg.rules.context import Context
@@ -79,7 +80,19 @@ def check(context: Context) -> Iterator[Item]:
 def _target(context: Context, file: str, record: TrainingRecord) -> Iterator[Item]:
     """Whether the target is the one of the training, where its weights were read for that."""
     wanted, digest = (record.target_sha256 or "").strip().lower(), context.target_digest
+    wanted = wanted.removeprefix("sha256:")
     if not wanted or digest is None or digest.sha256 == wanted:
+        return
+    if re.fullmatch(r"[0-9a-f]{64}", wanted) is None:
+        yield Finding(
+            f"{file} gives a target_sha256 of {len(wanted)} characters, which is no SHA-256",
+            path=context.where("draft", "checkpoint"),
+            severity=Severity.WARNING,
+            today=Today.NOTHING,
+            why="whether the target is the one of the training cannot be told by it",
+            help="write the 64 hexadecimal digits that sha256sum prints for the target's weight file",
+            evidence=(Evidence(file, "target_sha256", wanted[:80]),),
+        )
         return
     if digest.problem:
         yield NotChecked(f"target_sha256 is not compared: {digest.problem}")

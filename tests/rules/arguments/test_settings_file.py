@@ -56,6 +56,17 @@ def test_no_fix_writes_into_the_file(tmp_path: Path) -> None:
     assert found.finding.fix is None
 
 
+def test_a_new_name_is_advised_where_it_may_stand(tmp_path: Path) -> None:
+    found = of(started(tmp_path, "cuda-graph-bs: [1, 2, 4]\n"), "EC328")
+    assert found.finding.help.endswith("--cuda-graph-bs-decode under server:, and take it out of the file")
+
+
+def test_null_is_no_method_that_the_draft_inherits(tmp_path: Path) -> None:
+    found = ids(started(tmp_path, "quantization: null\n"))
+    assert "EC304" in found
+    assert "EC259" not in found
+
+
 def test_the_command_line_wins(tmp_path: Path) -> None:
     report = started(
         tmp_path, "load-format: dummy\nspeculative-num-steps: 9\n", server={"load_format": "auto"}

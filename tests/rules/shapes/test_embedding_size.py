@@ -50,3 +50,9 @@ def test_an_override_of_the_vocabulary_sizes_the_table_too(tmp_path: Path) -> No
     same = {"tensors": {"embed_tokens.weight": ["BF16", [1024, 256]]}}
     server = {"json_model_override_args": '{"vocab_size": 1088}'}
     assert ids(tmp_path, same, server=server) == {"EC233"}
+
+
+@pytest.mark.parametrize("flag", ["load_format", "speculative_draft_load_format"])
+def test_files_that_are_not_read_may_hold_any_size(flag: str, tmp_path: Path) -> None:
+    wrong = {"tensors": {"embed_tokens.weight": ["BF16", [256, 256]]}}
+    assert "EC233" not in ids(tmp_path, wrong, server={flag: "dummy"})
