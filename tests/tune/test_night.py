@@ -69,7 +69,8 @@ def test_a_study_goes_on_when_nobody_reads_its_output(folder: Folder) -> None:
 
 def test_status_tells_what_runs_and_disturbs_nothing(folder: Folder) -> None:
     once = str(folder.path / "once")
-    folder.study(flags=["--fault", "slow-start:3", "--fault-once", once])  # it still runs when it is looked at
+    # It still runs when it is looked at.
+    folder.study(flags=["--fault", "slow-start:3", "--fault-once", once])
     assert json.loads(looked(folder, "status", "--format", "json").stdout)["state"] == "never started"
     process = folder.start()
     wait_for(lambda: any(event.kind == "running" for event in folder.events))
