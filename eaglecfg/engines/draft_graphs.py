@@ -11,14 +11,13 @@ from collections.abc import Mapping
 from eaglecfg.checkpoint.config import ModelConfig, length
 from eaglecfg.engines.attention import DRAFT_FLAG, FLAGS, attention_kind
 from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.engines.reading import IDS_KEY
 from eaglecfg.engines.resolve import Resolution
 from eaglecfg.engines.wiring import lookup
 from eaglecfg.record import record
 
 SPEC_V2 = "SGLANG_ENABLE_SPEC_V2"
-TRUE, FALSE = ("true", "1", "yes", "y"), ("false", "0", "no", "n")
-"""What the engine reads a switch of its own from; it takes its default for anything else."""
 
 
 @record
@@ -120,7 +119,7 @@ def _extend(
     rule = facts.values.get("draft_extend_graphs")
     if rule is None or not resolution.graphs or resolution.asked("device") not in (None, "cuda", "auto"):
         return Recorded(False)
-    if env.get(rule.get("off_by", ""), "").lower() in TRUE:
+    if engine_switch(env.get(rule.get("off_by", ""), "")):
         return Recorded(False)
     source = facts.sources["draft_extend_graphs"]
     backend, flag = _extend_backend(resolution)
@@ -155,5 +154,5 @@ def _extend_backend(resolution: Resolution) -> tuple[str | None, str]:
 def _worker_v1(resolution: Resolution, env: Mapping[str, str]) -> bool:
     """Whether a version that has both runs the older worker."""
     topk = resolution.runs("speculative_eagle_topk")
-    switched = env.get(SPEC_V2, "true").lower() in FALSE
+    switched = engine_switch(env.get(SPEC_V2, "true")) is False
     return bool(resolution.asked("disable_overlap_schedule")) or switched or (topk or 1) > 1

@@ -1,4 +1,4 @@
-"""Whole numbers as the engine reads them."""
+"""Whole numbers and switches as the engine reads them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ MOST_TEXT = 64
 """Characters of a number with whatever stands around it and between its digits."""
 
 _SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+
+_ON, _OFF = ("true", "1", "yes", "y"), ("false", "0", "no", "n")
+
+
+def engine_switch(text: str) -> bool | None:
+    """What the engine reads a switch of its own as, None where it warns and takes its default
+    (srt/environ.py, EnvBool)."""
+    plain = text.lower()
+    return plain in _ON if plain in _ON or plain in _OFF else None
 
 
 def whole(value: Any) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eaglecfg.checkpoint.config import GREATEST, ModelConfig, length
-from eaglecfg.engines.numerals import whole
+from eaglecfg.engines.numerals import engine_switch, whole
 from eaglecfg.engines.resolve import Draftsheet, Origin
 
 DTYPES = {
@@ -55,7 +55,7 @@ def _context(
     sheet: Draftsheet, target: ModelConfig, draft: ModelConfig | None, env: Mapping[str, str]
 ) -> None:
     rule = sheet.facts.values["context"]
-    overrides = env.get(rule["override_env"], "").lower() in ("1", "true", "yes", "y")
+    overrides = engine_switch(env.get(rule["override_env"], "")) is True
     own, key = derived_context(target, rule)
     asked = whole(sheet.asked("context_length"))
     length = own if asked is None else asked

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from eaglecfg.nccl.engine_writes import Launch, engine_switch, engine_table
+from eaglecfg.engines.numerals import engine_switch
+from eaglecfg.nccl.engine_writes import Launch, engine_table
 from eaglecfg.nccl.gpus import Gpu
 from eaglecfg.nccl.version import at_least
 

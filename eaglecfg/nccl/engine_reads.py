@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from eaglecfg.engines.facts import EngineFacts
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.engines.table import rows_of, source_of
-from eaglecfg.nccl.engine_writes import engine_switch
 from eaglecfg.record import record
 
 ON, OFF = ("true", "1"), ("false", "0")
@@ -37,14 +37,14 @@ def misread(facts: EngineFacts, name: str, text: str) -> Misread | None:
     An empty text is what a template leaves for a variable that is not set, and does what that does.
     """
     bare = _row(facts, name, "at_import")
-    if bare is not None and not _number(text, bare["kind"]):
+    if bare is not None and not is_number(text, bare["kind"]):
         return Misread(_WANTED[bare["kind"]], "stops while it starts", False, source_of(bare), stops=True)
     row = _row(facts, name)
     if row is None or not text.strip():
         return None
     kind, default, source = row["kind"], row.get("default"), source_of(row)
     if kind in ("int", "float"):
-        if _number(text, kind):
+        if is_number(text, kind):
             return None
         return Misread(_WANTED[kind], _default(default), False, source)
     plain = text.lower()
@@ -77,7 +77,8 @@ def _default(value: Any) -> str:
     return "works with its default instead" if value is None else f"works with its default instead, {value}"
 
 
-def _number(text: str, kind: str) -> bool:
+def is_number(text: str, kind: str) -> bool:
+    """Whether Python's int() or float(), as ``kind`` says, takes ``text``."""
     if kind == "int":
         return re.fullmatch(r"\s*[+-]?[0-9]+(_[0-9]+)*\s*", text) is not None
     try:

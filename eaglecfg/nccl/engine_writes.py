@@ -12,8 +12,6 @@ from eaglecfg.errors import ValueFromLaunch
 from eaglecfg.nccl.version import at_least
 from eaglecfg.schema_files import read_schema
 
-_ON, _OFF = ("true", "1", "yes", "y"), ("false", "0", "no", "n")
-
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -61,13 +59,6 @@ def engine_variables(engine: str) -> Mapping[str, Mapping[str, str]]:
     """The engine's own variables about collectives: ``since``, ``until``, ``about``, ``source``."""
     table: Mapping[str, Any] = engine_table()["variables"] if engine == "sglang" else {}
     return table
-
-
-def engine_switch(text: str) -> bool | None:
-    """What the engine reads a switch of its own as, None where it warns and takes its default
-    (srt/environ.py, EnvBool)."""
-    plain = text.lower()
-    return plain in _ON if plain in _ON or plain in _OFF else None
 
 
 def effective(name: str, launch: Launch) -> Effective:

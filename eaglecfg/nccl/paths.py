@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.engines.table import source_of
 from eaglecfg.nccl.custom import across_nodes, custom_row, custom_shot, custom_shuts
-from eaglecfg.nccl.engine_writes import Launch, engine_switch, engine_table
+from eaglecfg.nccl.engine_writes import Launch, engine_table
 from eaglecfg.nccl.gpus import Gpu
 from eaglecfg.nccl.version import at_least
 

@@ -111,6 +111,11 @@ class Context:
             raise ValueFromLaunch(name)
         return text
 
+    def load_format(self, side: Literal["target", "draft"]) -> Any:
+        """How that checkpoint's weights are loaded, None by default; the draft's goes by the target's."""
+        common = self.argument("load_format")
+        return self.argument("speculative_draft_load_format") or common if side == "draft" else common
+
     @property
     def speculates(self) -> bool:
         """Whether the deployment launches a draft of its own."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.nccl.devices import visible
-from eaglecfg.nccl.engine_writes import engine_switch, engine_variables
+from eaglecfg.nccl.engine_writes import engine_variables
 from eaglecfg.nccl.facts import related
 from eaglecfg.nccl.version import coded_version, declared_version
 from eaglecfg.rules.nccl.ec646_topology_contradicted import SWITCHED

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.rules.arguments.shape import EAGLE_FAMILY, algorithm, asked
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_ENABLE_SPEC_V2"
-ON = frozenset({"1", "true", "yes", "y"})
 
 
 def check(ctx: Context) -> Iterator[Item]:
@@ -34,7 +34,7 @@ def check(ctx: Context) -> Iterator[Item]:
         return
     shape = asked(ctx)
     tree = shape is not None and shape.topk is not None and shape.topk > 1
-    if fact == "opt_in" and tree and value.lower() in ON and _overlaps(ctx):
+    if fact == "opt_in" and tree and engine_switch(value) and _overlaps(ctx):
         assert shape is not None
         yield Finding(
             f"eagle_topk must be 1 with {NAME}={value} in sglang {ctx.engine.version}, but is {shape.topk}",
@@ -55,7 +55,7 @@ def check(ctx: Context) -> Iterator[Item]:
             fix=without(ctx, "env", NAME),
             values={NAME: value, "eagle_topk": shape.topk},
         )
-    if fact == "chains_only" and tree and value.lower() in ON:
+    if fact == "chains_only" and tree and engine_switch(value):
         assert shape is not None
         yield Finding(
             f"eagle_topk must be 1 with {NAME}={value} in sglang {ctx.engine.version}, but is {shape.topk}",

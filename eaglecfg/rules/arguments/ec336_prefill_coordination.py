@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eaglecfg.engines.numerals import engine_switch
 from eaglecfg.rules.arguments.shape import algorithm
 from eaglecfg.rules.context import Context
 from eaglecfg.rules.model import Evidence, Finding, Item, Need, NotApplicable, Rule, Severity, Today
 from eaglecfg.rules.remedies import without
 
 NAME = "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION"
-ON = frozenset({"1", "true", "yes", "y"})
 
 
 def check(ctx: Context) -> Iterator[Item]:
     """The variable is refused where another algorithm runs, or none."""
     assert ctx.engine is not None
     allowed, value = ctx.engine.values.get("prefill_coordination"), ctx.variable(NAME)
-    if allowed is None or value is None or value.lower() not in ON:
+    if allowed is None or value is None or not engine_switch(value):
         yield NotApplicable()
         return
     name = algorithm(ctx)

@@ -33,10 +33,7 @@ def checkpoints(context: Context) -> Iterator[tuple[Side, CheckpointFacts]]:
 def weighted(context: Context) -> Iterator[tuple[Side, CheckpointFacts]]:
     """The checkpoints whose weight files are loaded: a load format of dummy leaves them alone."""
     for side, facts in checkpoints(context):
-        load_format = context.argument("load_format")
-        if side == "draft":
-            load_format = context.argument("speculative_draft_load_format") or load_format
-        if load_format != "dummy":
+        if context.load_format(side) != "dummy":
             yield side, facts
 
 

@@ -35,7 +35,7 @@ def check(ctx: Context) -> Iterator[Item]:
 
 
 def _on(view: Settings) -> bool:
-    from eaglecfg.nccl.engine_writes import engine_switch
+    from eaglecfg.engines.numerals import engine_switch
 
     return engine_switch(view.text(NAME)) is True
 

@@ -95,10 +95,11 @@ def _torch(view: Settings, name: str, kind: str) -> Finding | None:
 
 
 def _engine(view: Settings, name: str, kind: str | None) -> Finding | None:
-    from eaglecfg.nccl.engine_writes import engine_switch
+    from eaglecfg.engines.numerals import engine_switch
+    from eaglecfg.nccl.engine_reads import is_number
 
     text = view.text(name)
-    if kind is None or (engine_switch(text) is not None if kind == "bool" else _integer(text)):
+    if kind is None or (engine_switch(text) is not None if kind == "bool" else is_number(text, "int")):
         return None
     expected = "true or false" if kind == "bool" else "a whole number"
     default = view.own()[name].get("default")
@@ -111,10 +112,6 @@ def _engine(view: Settings, name: str, kind: str | None) -> Finding | None:
         why="a value that cannot be read costs one warning in the server's log",
         help=f"write {expected}",
     )
-
-
-def _integer(text: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?[0-9]+(_[0-9]+)*\s*", text) is not None
 
 
 RULE = Rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eaglecfg.checkpoint.config import ModelConfig
-from eaglecfg.engines.numerals import whole
+from eaglecfg.engines.numerals import engine_switch, whole
 from eaglecfg.engines.resolve_models import derived_context
 from eaglecfg.record import record
 from eaglecfg.rules.context import Context
@@ -54,7 +54,7 @@ def derived_length(ctx: Context, config: ModelConfig) -> Derived | None:
 
 def allowed(ctx: Context) -> bool:
     """Whether the environment lets a context grow beyond what config.json says."""
-    return (ctx.variable(OVERRIDE) or "").lower() in ("1", "true", "yes", "y")
+    return engine_switch(ctx.variable(OVERRIDE) or "") is True
 
 
 def asked_length(ctx: Context) -> int | None:

@@ -13,7 +13,6 @@ from eaglecfg.rules.model import Finding, Item, Need, NotApplicable, NotChecked,
 from eaglecfg.rules.remedies import give
 
 FLAG, OWN = "quantization", "speculative_draft_model_quantization"
-DRAFT_FORMAT, FORMAT = "speculative_draft_load_format", "load_format"
 FILES = frozenset({None, "auto", "safetensors", "pt"})
 """Load formats that the loader of ModelOpt takes over; others have loaders of their own."""
 
@@ -48,7 +47,7 @@ def check(ctx: Context) -> Iterator[Item]:
     does = _on_plain(ctx, method)
     if does == "nothing":
         return
-    if does == "stops" and (ctx.argument(DRAFT_FORMAT) or ctx.argument(FORMAT)) not in FILES:
+    if does == "stops" and ctx.load_format("draft") not in FILES:
         yield NotChecked(f"what {method} does to plain weights under the load format given is not known")
         return
     known, stops = OWN in ctx.engine.flags, method in OWN_FILE or does == "stops"

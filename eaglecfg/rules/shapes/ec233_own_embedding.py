@@ -20,8 +20,7 @@ def check(ctx: Context) -> Iterator[Item]:
     wide, hidden = draft.integer("target_hidden_size"), draft.integer("hidden_size")
     fact = draft_class(ctx)
     built = wiring(ctx)
-    read = (ctx.argument("speculative_draft_load_format") or ctx.argument("load_format")) != "dummy"
-    pair = _misfit(ctx, built) if built is not None and read else None
+    pair = _misfit(ctx, built) if built is not None and ctx.load_format("draft") != "dummy" else None
     if built is not None and pair is not None:
         yield _misfit_finding(ctx, built, pair)
         return
